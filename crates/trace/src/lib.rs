@@ -1,0 +1,1 @@
+//! The recorded past as data.

@@ -1,0 +1,104 @@
+//! JSON as text: nesting, white space and strings, without building a tree.
+
+use std::io;
+
+/// Deepest nesting of arrays and maps in a JSON text. Exact for valid JSON; for anything else merely a
+/// number, and the parser that follows says what is wrong.
+pub(crate) fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0usize);
+    let mut position = 0;
+    while position < text.len() {
+        match text[position] {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => position = end_of_string(text, position),
+            _ => {}
+        }
+        position += 1;
+    }
+    deepest
+}
+
+/// Index of the quote that closes the string opened at `open`, or the end of the text.
+fn end_of_string(text: &[u8], open: usize) -> usize {
+    let mut position = open + 1;
+    while position < text.len() {
+        match text[position] {
+            b'"' => return position,
+            b'\\' => position += 2,
+            _ => position += 1,
+        }
+    }
+    text.len()
+}
+
+/// The same JSON without white space between tokens. Numbers and strings keep their spelling, which
+/// parsing and printing them again would not.
+pub(crate) fn compact(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut position = 0;
+    while position < bytes.len() {
+        match bytes[position] {
+            b' ' | b'\t' | b'\n' | b'\r' => position += 1,
+            b'"' => {
+                let end = (end_of_string(bytes, position) + 1).min(bytes.len());
+                out.extend_from_slice(&bytes[position..end]);
+                position = end;
+            }
+            other => {
+                out.push(other);
+                position += 1;
+            }
+        }
+    }
+    String::from_utf8(out).expect("only ASCII white space was removed from valid UTF-8")
+}
+
+/// Appends `text` as a JSON string.
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
+    let plain = text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    if plain {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        push(out, text);
+    }
+}
+
+/// Appends any serialisable value as JSON.
+pub(crate) fn push<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(io::Write::by_ref(out), value)
+        .expect("writing to memory cannot fail and our types have string keys");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_strings() {
+        for (text, expected) in [
+            ("1", 0),
+            ("{}", 1),
+            (r#"{"a":[{"b":1}]}"#, 3),
+            (r#""[[[[""#, 0),
+            (r#"["\"[[[", []]"#, 2),
+            ("[[[", 3),
+            (r#"["unterminated"#, 1),
+            ("]]]]", 0),
+        ] {
+            assert_eq!(depth(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn compact_keeps_numbers_and_strings_as_spelled() {
+        let text = "{ \"a b\" : [ 1.50 , 1e400,\n \"\\u00e9 \\\" x\" ] }";
+        assert_eq!(compact(text), r#"{"a b":[1.50,1e400,"\u00e9 \" x"]}"#);
+    }
+}

@@ -1,0 +1,87 @@
+//! Hostile input meets limits: one step below is read, one step above is refused.
+
+use super::trace::{Error, Format, Limits};
+use super::{generated, read_within, small};
+
+const HEADER: &str =
+    r#"{"type":"header","format":"sktrace/1","window":{"start":"2025-01-01T00:00:00Z","end":null}}"#;
+
+fn refusal(file: &[u8], limits: Limits) -> Option<String> {
+    match read_within(file, limits).1 {
+        None => None,
+        Some(Error::Limit { what, .. }) => Some(what),
+        Some(other) => panic!("{other}"),
+    }
+}
+
+fn nested(levels: usize) -> String {
+    format!(r#"{{"a":{}0{}}}"#, "[".repeat(levels - 1), "]".repeat(levels - 1))
+}
+
+#[test]
+fn nesting_is_limited_in_lines() {
+    for (levels, is_refused) in [(100, false), (101, true), (1_000_000, true)] {
+        let file = format!("{HEADER}\n{{\"type\":\"initial\",\"object\":{}}}\n", nested(levels));
+        assert_eq!(refusal(file.as_bytes(), Limits::default()).is_some(), is_refused, "{levels} levels");
+    }
+}
+
+#[test]
+fn nesting_is_limited_in_simkube_files() {
+    let file = |levels: usize| {
+        let object = nested(levels);
+        format!(
+            r#"{{"version":2,"config":{{"trackedObjects":{{}}}},"events":[{{"ts":1,"applied_objs":[{object}],"deleted_objs":[]}}],"index":{{}},"pod_lifecycles":{{}}}}"#
+        )
+    };
+    assert!(read_within(file(90).as_bytes(), Limits::default()).1.is_none());
+    for levels in [120, 1_000_000] {
+        assert!(read_within(file(levels).as_bytes(), Limits::default()).1.is_some(), "{levels} levels");
+    }
+    // The same as MessagePack, where nothing else limits the depth.
+    let mut bytes = b"\x81\xa6events".to_vec();
+    bytes.extend(std::iter::repeat_n(0x91, 1_000_000));
+    assert!(read_within(&bytes, Limits::default()).1.is_some());
+}
+
+#[test]
+fn one_record_is_limited_to_the_byte() {
+    let line = |length: usize| {
+        let empty = r#"{"type":"initial","object":{"a":""}}"#.len();
+        format!("{HEADER}\n{{\"type\":\"initial\",\"object\":{{\"a\":\"{}\"}}}}", "x".repeat(length - empty))
+    };
+    let limits = Limits { record_bytes: 1000, ..Limits::default() };
+    assert_eq!(refusal(line(1000).as_bytes(), limits), None);
+    assert_eq!(refusal(line(1001).as_bytes(), limits).as_deref(), Some("a record is larger than 1000 bytes"));
+}
+
+#[test]
+fn the_decompressed_size_is_limited_to_the_byte() {
+    let file = generated(&small(), Format::Sktrace);
+    let size = generated(&small(), Format::Lines).len() as u64;
+    assert_eq!(refusal(&file, Limits { total_bytes: size, ..Limits::default() }), None);
+    assert!(refusal(&file, Limits { total_bytes: size - 1, ..Limits::default() }).is_some());
+}
+
+#[test]
+fn a_compression_bomb_is_refused_early() {
+    // A gigabyte of spaces behind a good header, in 33 kB.
+    let mut bomb = zstd::encode_all(format!("{HEADER}\n").as_bytes(), 1).unwrap();
+    let spaces = " ".repeat(1 << 20) + "\n";
+    let mut encoder = zstd::Encoder::new(&mut bomb, 1).unwrap();
+    for _ in 0..1024 {
+        std::io::Write::write_all(&mut encoder, spaces.as_bytes()).unwrap();
+    }
+    encoder.finish().unwrap();
+    let what = refusal(&bomb, Limits::default());
+    assert_eq!(what.as_deref(), Some("the trace expands more than 4000 times when decompressed"));
+}
+
+#[test]
+fn simkube_files_are_limited_in_size_and_events() {
+    let file = generated(&small(), Format::Simkube);
+    let size = file.len() as u64;
+    assert_eq!(refusal(&file, Limits { simkube_bytes: size, ..Limits::default() }), None);
+    assert!(refusal(&file, Limits { simkube_bytes: size - 1, ..Limits::default() }).is_some());
+    assert!(refusal(&file, Limits { events: 2, ..Limits::default() }).is_some());
+}

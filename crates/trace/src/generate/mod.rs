@@ -1,6 +1,6 @@
 //! Invents traces: the same settings give the same bytes, on any machine and in any year.
 //!
-//! First everything that will happen is planned as a list of small [`Planned`] entries, sorted by time; the
+//! First everything that will happen is planned as a list of small `Planned` entries, sorted by time; the
 //! objects themselves are made while iterating, so a large trace costs little memory. Randomness comes from a
 //! named generator, and all arithmetic is on integers: no platform rounds them differently.
 

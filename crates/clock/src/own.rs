@@ -1,0 +1,142 @@
+//! Our own process as one of those that share the clock: what of it is awake. Workers of the async runtime
+//! count by its park hooks; everything else by guards and by the tokens of fired sleepers.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use crate::page::{Page, Slot};
+
+/// Slot 0 is the process that made the page.
+pub(crate) const OWN_SLOT: usize = 0;
+
+pub(crate) struct Own {
+    page: Arc<Page>,
+    id: u64,
+    workers: Mutex<Workers>,
+}
+
+#[derive(Default)]
+struct Workers {
+    stats: Vec<File>,
+    polls: Vec<OwnedFd>,
+    /// Numbers of descriptors that we hold of other processes: not ours, though they look like it.
+    foreign: BTreeSet<i32>,
+}
+
+thread_local! {
+    /// The clock that has this thread in its list of workers.
+    static LISTED_BY: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Own {
+    pub(crate) fn new(page: Arc<Page>) -> Own {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        page.slot(OWN_SLOT).claim(std::process::id());
+        Own { page, id: NEXT.fetch_add(1, SeqCst), workers: Mutex::default() }
+    }
+
+    pub(crate) fn slot(&self) -> Slot<'_> {
+        self.page.slot(OWN_SLOT)
+    }
+
+    /// Before a worker sleeps. The first time, the worker joins the list whose states are looked at: tokio
+    /// takes events from its epoll before it calls `unpark`, and in between only the thread's state tells.
+    pub(crate) fn park(&self) {
+        if LISTED_BY.get() != self.id {
+            LISTED_BY.set(self.id);
+            if let Err(error) = self.list_this_thread() {
+                // Without the state of this thread no jump would be safe: it stays counted as awake.
+                self.slot().add_awake(1);
+                debug_assert!(false, "cannot watch a worker thread: {error}");
+            }
+        }
+        self.slot().add_awake(-1);
+    }
+
+    pub(crate) fn unpark(&self) {
+        self.slot().add_awake(1);
+    }
+
+    /// Is any parked worker not asleep, or does an event wait for one?
+    pub(crate) fn any_thread_running(&self) -> bool {
+        let mut workers = self.workers();
+        let mut running = false;
+        workers.stats.retain(|stat| match is_asleep(stat) {
+            Ok(asleep) => {
+                running |= !asleep;
+                true
+            }
+            // The thread is gone.
+            Err(_) => false,
+        });
+        running
+    }
+
+    /// Call `look` with the epoll descriptors of our runtimes.
+    pub(crate) fn with_polls<T>(&self, look: impl FnOnce(&[OwnedFd]) -> T) -> T {
+        look(&self.workers().polls)
+    }
+
+    /// Duplicate a descriptor of another process.
+    pub(crate) fn fetch(&self, process: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
+        let mut workers = self.workers();
+        let fd = pidfd_getfd(process, number, PidfdGetfdFlags::empty())?;
+        workers.foreign.insert(fd.as_raw_fd());
+        Ok(fd)
+    }
+
+    /// Close what [`Own::fetch`] gave.
+    pub(crate) fn close(&self, fd: OwnedFd) {
+        let mut workers = self.workers();
+        workers.foreign.remove(&fd.as_raw_fd());
+        drop(fd);
+    }
+
+    fn list_this_thread(&self) -> io::Result<()> {
+        let tid = rustix::thread::gettid();
+        let stat = File::open(format!("/proc/self/task/{}/stat", tid.as_raw_nonzero()))?;
+        let mut workers = self.workers();
+        workers.stats.push(stat);
+        // A worker that parks belongs to a runtime whose epoll exists by now. Our duplicates go first, or
+        // they would be found again.
+        workers.polls.clear();
+        workers.polls = own_polls(&workers.foreign)?;
+        Ok(())
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Workers> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Duplicates of every epoll descriptor in this process that is not one of `foreign`.
+fn own_polls(foreign: &BTreeSet<i32>) -> io::Result<Vec<OwnedFd>> {
+    let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+    let is_poll =
+        |path: &Path| fs::read_link(path).is_ok_and(|to| to.as_os_str() == "anon_inode:[eventpoll]");
+    let entries = fs::read_dir("/proc/self/fd")?.flatten().filter(|entry| is_poll(&entry.path()));
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // Collected before the first duplicate is made, which would be found as well.
+    let numbers: Vec<i32> = numbers.filter(|number| !foreign.contains(number)).collect();
+    let duplicate = |number| pidfd_getfd(&me, number, PidfdGetfdFlags::empty());
+    Ok(numbers.into_iter().map(duplicate).collect::<Result<_, _>>()?)
+}
+
+/// `PID (NAME) S ...`: the name may hold anything, so the state is what follows the last parenthesis.
+fn is_asleep(stat: &File) -> io::Result<bool> {
+    let mut text = [0; 64];
+    let length = stat.read_at(&mut text, 0)?;
+    let text = &text[..length];
+    let end = text.iter().rposition(|byte| *byte == b')').ok_or(io::ErrorKind::InvalidData)?;
+    Ok(text.get(end + 2) == Some(&b'S'))
+}

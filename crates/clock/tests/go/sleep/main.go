@@ -1,0 +1,27 @@
+// Sleep prints its date, waits, and prints how long that took; with -forever it
+// does so again and again, with -spin it never rests.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"time"
+)
+
+func main() {
+	wait := flag.Duration("wait", time.Second, "how long to sleep")
+	forever := flag.Bool("forever", false, "repeat")
+	spin := flag.Bool("spin", false, "be busy instead")
+	flag.Parse()
+	fmt.Println(time.Now().UTC().Format(time.RFC3339Nano))
+	for *spin {
+	}
+	for {
+		start := time.Now()
+		time.Sleep(*wait)
+		fmt.Println(int64(time.Since(start)))
+		if !*forever {
+			return
+		}
+	}
+}

@@ -27,6 +27,7 @@ mod page;
 mod participants;
 #[cfg(target_os = "linux")]
 mod raw;
+pub mod selftest;
 mod slack;
 mod stats;
 #[cfg(target_os = "linux")]

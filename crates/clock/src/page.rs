@@ -398,6 +398,15 @@ mod tests {
     }
 
     #[test]
+    fn without_a_coordinator_the_clock_stands_when_the_lease_is_over() {
+        let (_dir, page) = page();
+        let end = page.mapping().limit;
+        page.rewrite(|m| (m.num, m.limit) = (1_000_000, end));
+        while page.now() < end {}
+        assert!((0..1000).all(|_| page.now() == end));
+    }
+
+    #[test]
     fn the_last_process_to_fall_asleep_rings() {
         let (_dir, page) = page();
         assert!(page.slot(0).claim(1) && page.slot(1).claim(2) && !page.slot(1).claim(3));

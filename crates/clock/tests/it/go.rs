@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use simkube_clock::{Clock, GO_VERSION, overlay};
 
-/// Compile `package` (below `tests/go`) with the clock and return the program.
+/// Compile `package`, a path from this crate, with the clock and return the program.
 pub(crate) fn build(package: &str, goarch: &str) -> PathBuf {
     // One at a time: Go builds in parallel by itself.
     static ONE: Mutex<()> = Mutex::new(());
@@ -19,15 +19,17 @@ pub(crate) fn build(package: &str, goarch: &str) -> PathBuf {
     let overlay =
         overlay::prepare(Path::new(root.trim()), goarch, &scratch.join(format!("overlay-{goarch}")))
             .unwrap_or_else(|error| panic!("these tests need {GO_VERSION}: {error}"));
-    let program = scratch.join(format!("{}-{goarch}-{}", package.replace('/', "-"), overlay.key));
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(package);
+    let name = dir.file_name().unwrap().to_str().unwrap();
+    let program = scratch.join(format!("{name}-{goarch}-{}", overlay.key));
     let built = Command::new("go")
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go"))
+        .current_dir(&dir)
         .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local"), ("GOOS", "linux"), ("GOARCH", goarch)])
         .args(["build", "-overlay"])
         .arg(&overlay.path)
         .arg("-o")
         .arg(&program)
-        .arg(format!("./{package}"))
+        .arg(".")
         .status()
         .unwrap();
     assert!(built.success(), "go build of {package} failed");

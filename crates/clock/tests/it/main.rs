@@ -6,4 +6,5 @@ mod faults;
 mod go;
 mod overlay;
 mod own;
+mod selftest;
 mod stress;

@@ -27,6 +27,7 @@ const WORKERS: usize = 2;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
+#[expect(dead_code, reason = "some fields are only printed")]
 struct Summary {
     done: i64,
     requests: i64,
@@ -42,7 +43,7 @@ fn no_timer_is_early_none_too_late_and_no_request_sees_time_jump() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let exchanges = number("SIMKUBE_STRESS", 20_000);
     let spinners = number("SIMKUBE_SPINNERS", 0);
-    let peer = build_here("peer");
+    let peer = build_here("tests/go/peer");
     let _spinners: Vec<_> = (0..spinners).map(|_| Spinner::start()).collect();
 
     let dir = tempfile::tempdir().unwrap();

@@ -40,7 +40,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { merge: Merge::default(), quantum: Duration::from_mins(1), busy_rate: (1, 1) }
+        Options { merge: Merge::default(), quantum: Duration::from_secs(60), busy_rate: (1, 1) }
     }
 }
 
@@ -160,13 +160,15 @@ impl Clock {
     /// not see, for an external client, for programs that are starting.
     #[must_use = "time jumps again as soon as the guard is dropped"]
     pub fn guard(&self) -> Guard {
+        self.count(1);
+        Guard { held: self.clone() }
+    }
+
+    fn count(&self, change: i64) {
         match &self.0 {
-            Kind::Wall(_) => Guard { _clock: None },
+            Kind::Wall(_) => {}
             #[cfg(target_os = "linux")]
-            Kind::Virtual(clock) => {
-                clock.shared.own.slot().add_awake(1);
-                Guard { _clock: Some(clock.clone()) }
-            }
+            Kind::Virtual(clock) => clock.shared.own.slot().add_awake(change),
         }
     }
 
@@ -237,18 +239,12 @@ impl Clock {
 
 /// See [`Clock::guard`].
 pub struct Guard {
-    #[cfg(target_os = "linux")]
-    _clock: Option<Arc<Virtual>>,
-    #[cfg(not(target_os = "linux"))]
-    _clock: Option<()>,
+    held: Clock,
 }
 
-#[cfg(target_os = "linux")]
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(clock) = &self._clock {
-            clock.shared.own.slot().add_awake(-1);
-        }
+        self.held.count(-1);
     }
 }
 

@@ -72,6 +72,13 @@ pub enum Error {
     },
 }
 
+/// The format of `go build -overlay`.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct List {
+    replace: BTreeMap<PathBuf, PathBuf>,
+}
+
 /// Write the edited runtime files and `overlay.json` into `out_dir` for the toolchain in `goroot`.
 ///
 /// The toolchain must be a normal installation: Go refuses to replace files in its module cache.
@@ -100,11 +107,6 @@ pub fn prepare(goroot: &Path, goarch: &str, out_dir: &Path) -> Result<Overlay, E
         add(original.clone(), &apply(edit, &original, &content)?)?;
     }
 
-    #[derive(Serialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct List {
-        replace: BTreeMap<PathBuf, PathBuf>,
-    }
     let path = out_dir.join("overlay.json");
     let list = serde_json::to_string_pretty(&List { replace }).expect("paths of a Go toolchain are text");
     write(&path, &list)?;
@@ -213,12 +215,10 @@ mod tests {
     fn an_anchor_must_occur_exactly_once() {
         let edit = Edit {
             file: "runtime/x.go",
-            sha256: "c17e04c0a1f21c1c0d44d96f8f39f8c8ee5f6a52b6ebc8d7a0b0a0c0a3a3a3a3",
+            sha256: format!("{:x}", Sha256::digest("a a")).leak(),
             arch: None,
             changes: &[Change::After("a", "b")],
         };
-        let hash = format!("{:x}", Sha256::digest("a a"));
-        let edit = Edit { sha256: hash.leak(), ..edit };
         let error = apply(&edit, Path::new("x.go"), "a a").unwrap_err();
         assert!(matches!(error, Error::Anchor { count: 2, .. }), "{error}");
     }

@@ -28,6 +28,8 @@ pub(crate) struct Participants {
     list: Vec<Participant>,
     /// Packets that the kernel has accepted and not yet delivered.
     softnet: Option<File>,
+    /// Room for what that file says: a line of some 130 bytes for each processor.
+    text: Box<[u8]>,
 }
 
 pub(crate) struct Participant {
@@ -49,7 +51,7 @@ pub(crate) struct Participant {
 impl Participants {
     pub(crate) fn new(page: Arc<Page>, own: Arc<Own>) -> Participants {
         let softnet = File::open("/proc/net/softnet_stat").ok();
-        Participants { page, own, list: vec![], softnet }
+        Participants { page, own, list: vec![], softnet, text: vec![0; 1 << 17].into() }
     }
 
     pub(crate) fn list(&self) -> &[Participant] {
@@ -192,11 +194,10 @@ impl Participants {
 
     /// Packets on loopback are normally delivered inside the sender's call. On a busy machine the kernel may
     /// put that off; then they are counted here, in the twelfth column of each processor's line.
-    fn packets_on_their_way(&self) -> bool {
+    fn packets_on_their_way(&mut self) -> bool {
         let Some(softnet) = &self.softnet else { return false };
-        let mut text = [0; 32768];
-        let length = softnet.read_at(&mut text, 0).unwrap_or(0);
-        let mut lines = text[..length].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let length = softnet.read_at(&mut self.text, 0).unwrap_or(0);
+        let mut lines = self.text[..length].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let waiting = |line: &[u8]| {
             let column = line.split(|byte| *byte == b' ').nth(11);
             column.is_some_and(|count| count.iter().any(|digit| *digit != b'0'))

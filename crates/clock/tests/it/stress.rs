@@ -23,7 +23,7 @@ const SLACK: i64 = 5_000_000;
 const SLOWNESS: i64 = 1000;
 /// Two seconds of real time between a timer's moment and its task, for a starved machine.
 const TOLERANCE: i64 = 2_000_000_000 / SLOWNESS;
-const WORKERS: usize = 2;
+const WORKERS: u64 = 2;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -56,7 +56,7 @@ fn no_timer_is_early_none_too_late_and_no_request_sees_time_jump() {
     let clock = Clock::virtual_at(dir.path().join("clock"), start, &options).unwrap();
     let starting = clock.guard();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    clock.install(&mut builder, WORKERS);
+    clock.install(&mut builder, usize::try_from(WORKERS).unwrap());
     let runtime = builder.enable_io().build().unwrap();
 
     let flags = |seed: u64| {
@@ -84,7 +84,7 @@ fn no_timer_is_early_none_too_late_and_no_request_sees_time_jump() {
     let work: Vec<_> = (0..WORKERS)
         .map(|worker| {
             let (clock, sum, addresses) = (clock.clone(), sum.clone(), addresses.clone());
-            runtime.spawn(work(clock, addresses, worker as u64 + 3, exchanges / 3 / WORKERS as i64, sum))
+            runtime.spawn(work(clock, addresses, worker + 3, exchanges / 3 / WORKERS.cast_signed(), sum))
         })
         .collect();
     drop(starting);
@@ -93,7 +93,7 @@ fn no_timer_is_early_none_too_late_and_no_request_sees_time_jump() {
     }
     let ours = sum.summary();
     let theirs = peers.each_mut().map(|peer| serde_json::from_str::<Summary>(&peer.read_line()).unwrap());
-    let real = (monotonic() - real) as f64 / 1e9;
+    let real = Duration::from_nanos((monotonic() - real).cast_unsigned()).as_secs_f64();
     let passed = clock.now().duration_since(start).as_secs_f64();
     let stats = clock.stats();
     #[expect(clippy::print_stderr, reason = "the figures are what a long run is for")]
@@ -151,7 +151,7 @@ async fn work(clock: Clock, addresses: [String; 2], seed: u64, count: i64, sum: 
     for _ in 0..count {
         sum.done.fetch_add(1, SeqCst);
         let pause = random.below(200_000_000);
-        let peer = &mut peers[random.below(2) as usize];
+        let peer = &mut peers[usize::from(random.below(2) == 1)];
         let before = nanos(&clock);
         match random.below(10) {
             0..4 => {

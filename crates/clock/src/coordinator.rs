@@ -61,17 +61,11 @@ pub(crate) fn coordinate(shared: &Shared) {
     // A nap of 20 us is 70 with the default slack of timers. Only speed is at stake.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
     let mut participants = Participants::new(shared.page.clone(), shared.own.clone());
-    let mut last_pass = raw::monotonic();
     let mut last_report = 0;
     let mut moments = 0;
     while !shared.stop.load(SeqCst) {
         let bell = shared.page.bell();
         let pass = raw::monotonic();
-        if pass - last_pass > LEASE {
-            // Stopped or starved. The lease ran out meanwhile, so the clock stood and nothing is lost.
-            shared.stats().suspensions += 1;
-        }
-        last_pass = pass;
         renew_lease(shared);
         participants.adopt();
         let now = shared.page.now();
@@ -136,6 +130,10 @@ fn jump(shared: &Shared, timer: Option<i64>) -> Result<i64, Veto> {
 fn renew_lease(shared: &Shared) {
     let mapping = shared.page.mapping();
     let now = shared.page.now();
+    if now == mapping.limit && now < shared.hold.load(SeqCst) {
+        // This process was stopped or starved. The clock stood meanwhile, so nothing is lost.
+        shared.stats().suspensions += 1;
+    }
     if mapping.limit < shared.limit(now - LEASE / 2) {
         shared.page.jump(|now| now, |now| shared.limit(now));
     }

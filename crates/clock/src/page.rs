@@ -1,7 +1,7 @@
 //! The clock page: shared memory from which every process of a plane reads the time and in which each tells
 //! whether it is awake. `plane/clock/simclock.go` is the other side; docs/virtual-clock.md has the table.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};

@@ -72,6 +72,10 @@ impl Participants {
                 slot.free();
                 continue;
             };
+            // A process that replaced itself (execve) left its old slot behind, awake for ever.
+            if let Some(old) = self.list.iter().position(|known| known.pid == pid) {
+                self.forget(old);
+            }
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             let name = if name.is_empty() { format!("process {pid}") } else { name.trim_end().to_owned() };
             let asleep_at = raw::monotonic();
@@ -93,14 +97,18 @@ impl Participants {
     pub(crate) fn reap(&mut self) -> usize {
         let ended = ready(self.list.iter().map(|p| &p.process));
         for index in ended.iter().rev() {
-            let gone = self.list.remove(*index);
-            self.page.slot(gone.slot).free();
-            if let Some((epoll, wake)) = gone.fds {
-                self.own.close(epoll);
-                self.own.close(wake);
-            }
+            self.forget(*index);
         }
         ended.len()
+    }
+
+    fn forget(&mut self, index: usize) {
+        let gone = self.list.remove(index);
+        self.page.slot(gone.slot).free();
+        if let Some((epoll, wake)) = gone.fds {
+            self.own.close(epoll);
+            self.own.close(wake);
+        }
     }
 
     /// Is every process asleep, with nothing on its way to any of them?

@@ -52,7 +52,7 @@ pub struct Stats {
     pub vetoes: Vetoes,
     /// Slots of ended processes that were freed.
     pub reaped: u64,
-    /// How often the coordinator found that it had not run for longer than the lease.
+    /// How often the clock stood because the coordinator did not run (it was stopped, or starved).
     pub suspensions: u64,
 }
 

@@ -12,3 +12,4 @@ mod overlay;
 mod own;
 mod selftest;
 mod stress;
+mod suspended;

@@ -30,6 +30,7 @@ const (
 	simWordMagic      = 0
 	simWordVersion    = 1
 	simWordWallOffset = 2  // wall = virtual + this
+	simWordHoldWish   = 3  // not 0: somebody outside wants time to stand; for the coordinator
 	simWordSeq        = 8  // odd: being rewritten; bit 1 selects the mapping in force
 	simWordMappings   = 16 // two mappings of eight words
 	simWordAwake      = 32 // processes awake: a hint that tells who rings the bell

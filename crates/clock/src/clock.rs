@@ -152,7 +152,7 @@ impl Clock {
         match &self.0 {
             Kind::Wall(wall) => wall.hold(crate::mapping::NEVER),
             #[cfg(target_os = "linux")]
-            Kind::Virtual(clock) => clock.shared.release(),
+            Kind::Virtual(clock) => clock.shared.hold(crate::mapping::NEVER),
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) deadlines: Deadlines,
     /// A time that must not be passed; [`NEVER`] when nobody holds.
     pub(crate) hold: AtomicI64,
+    /// The same, for those outside of this process.
+    pub(crate) outside_hold: AtomicI64,
     pub(crate) stop: AtomicBool,
     /// The longest single jump: what a wrong decision could cost at most.
     pub(crate) quantum: i64,
@@ -37,18 +39,30 @@ pub(crate) struct Shared {
 impl Shared {
     /// The limit that belongs to the time `now`.
     pub(crate) fn limit(&self, now: i64) -> i64 {
-        self.hold.load(SeqCst).min(now.saturating_add(LEASE))
+        self.held_at().min(now.saturating_add(LEASE))
     }
 
-    /// Time must not pass `at` (nor what it is already).
+    /// Time must not pass `at`; it stands at once if it has. [`NEVER`] lets it go on.
     pub(crate) fn hold(&self, at: i64) {
-        self.hold.store(at, SeqCst);
+        self.set_hold(&self.hold, at);
+    }
+
+    /// Do what somebody outside wishes.
+    fn heed_outside(&self) {
+        let wish = self.page.hold_wish();
+        if wish != (self.outside_hold.load(SeqCst) != NEVER) {
+            self.set_hold(&self.outside_hold, if wish { i64::MIN } else { NEVER });
+        }
+    }
+
+    fn set_hold(&self, hold: &AtomicI64, at: i64) {
+        hold.store(at, SeqCst);
         self.page.rewrite(|mapping| mapping.limit = self.limit(mapping.virt_base));
         self.page.ring();
     }
 
-    pub(crate) fn release(&self) {
-        self.hold(NEVER);
+    fn held_at(&self) -> i64 {
+        self.hold.load(SeqCst).min(self.outside_hold.load(SeqCst))
     }
 
     pub(crate) fn stats(&self) -> MutexGuard<'_, Stats> {
@@ -66,6 +80,7 @@ pub(crate) fn coordinate(shared: &Shared) {
     while !shared.stop.load(SeqCst) {
         let bell = shared.page.bell();
         let pass = raw::monotonic();
+        shared.heed_outside();
         renew_lease(shared);
         participants.adopt();
         let now = shared.page.now();
@@ -110,14 +125,13 @@ pub(crate) fn coordinate(shared: &Shared) {
 fn jump(shared: &Shared, timer: Option<i64>) -> Result<i64, Veto> {
     let own = shared.deadlines.next();
     let Some(first) = timer.into_iter().chain(own).min() else { return Err(Veto::NothingToWaitFor) };
-    let hold = shared.hold.load(SeqCst);
     let slack = slack(shared).now(shared.page.now());
     let target = |now: i64| {
         // Timers of others may wait for their neighbours; our own and a hold are never passed.
         let merged = first.max(now + slack).min(now + shared.quantum);
-        merged.min(own.unwrap_or(NEVER)).min(shared.hold.load(SeqCst))
+        merged.min(own.unwrap_or(NEVER)).min(shared.held_at())
     };
-    if shared.page.now() >= hold {
+    if shared.page.now() >= shared.held_at() {
         return Err(Veto::Held);
     }
     let (before, after) = shared.page.jump(target, |now| shared.limit(now));
@@ -130,7 +144,7 @@ fn jump(shared: &Shared, timer: Option<i64>) -> Result<i64, Veto> {
 fn renew_lease(shared: &Shared) {
     let mapping = shared.page.mapping();
     let now = shared.page.now();
-    if now == mapping.limit && now < shared.hold.load(SeqCst) {
+    if now == mapping.limit && now < shared.held_at() {
         // This process was stopped or starved. The clock stood meanwhile, so nothing is lost.
         shared.stats().suspensions += 1;
     }

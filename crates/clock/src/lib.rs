@@ -7,7 +7,7 @@
 //!
 //! Module map: `mapping` is the arithmetic; `page` and `memory` the shared memory; `deadlines` and
 //! `virtual_clock` our own sleepers; `own` our own threads; `participants` the look around; `coordinator` the
-//! thread that jumps; `slack` how far timers are merged; `edits` and `overlay` the Go side.
+//! thread that jumps; `outside` the clock of a plane that another process runs; `slack` how far timers are merged; `edits` and `overlay` the Go side.
 
 mod clock;
 #[cfg(target_os = "linux")]
@@ -18,6 +18,8 @@ mod edits;
 mod mapping;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(target_os = "linux")]
+mod outside;
 pub mod overlay;
 #[cfg(target_os = "linux")]
 mod own;
@@ -36,5 +38,7 @@ mod wall;
 
 pub use clock::{Clock, ENV, Error, Guard, Options};
 pub use edits::GO_VERSION;
+#[cfg(target_os = "linux")]
+pub use outside::{Attendance, Outside};
 pub use slack::Merge;
 pub use stats::{Process, Stats, Vetoes};

@@ -27,6 +27,7 @@ pub(crate) mod word {
     pub(crate) const MAGIC: usize = 0;
     pub(crate) const VERSION: usize = 1;
     pub(crate) const WALL_OFFSET: usize = 2;
+    pub(crate) const HOLD_WISH: usize = 3;
     pub(crate) const SEQ: usize = 8;
     pub(crate) const MAPPINGS: usize = 16;
     pub(crate) const AWAKE: usize = 32;
@@ -62,8 +63,13 @@ pub(crate) struct Page {
 impl Page {
     /// A new page at `path` whose clock shows `start` now and runs with real time.
     pub(crate) fn create(path: &Path, start: Timestamp) -> io::Result<Page> {
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // A new file, never the old one again: processes that a killed plane left behind may still have that
+        // one mapped, and a file that shrinks under a mapping is a SIGBUS.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         file.set_len(BYTES as u64)?;
         let memory = Memory::map(&file, BYTES / 8)?;
         let now = raw::monotonic();
@@ -78,12 +84,35 @@ impl Page {
         Ok(page)
     }
 
+    /// The page of another process's clock. Only [`Page::create`] makes a writer of mappings.
+    pub(crate) fn open(path: &Path) -> io::Result<Page> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let memory = Memory::map(&file, BYTES / 8)?;
+        let nothing = Mapping { raw_base: 0, virt_base: 0, num: 0, den: 1, limit: 0 };
+        let page = Page { memory, path: path.to_owned(), current: Mutex::new(nothing) };
+        if page.word(word::MAGIC).load(SeqCst) == MAGIC && page.word(word::VERSION).load(SeqCst) == VERSION {
+            return Ok(page);
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "not a clock page of this version"))
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Monotonic virtual time in nanoseconds, the same number that every process of the plane sees.
     pub(crate) fn now(&self) -> i64 {
+        let (mapping, raw) = self.read();
+        mapping.at(raw)
+    }
+
+    /// The mapping in force.
+    pub(crate) fn mapping(&self) -> Mapping {
+        self.read().0
+    }
+
+    /// The mapping and a raw time at which it was in force.
+    fn read(&self) -> (Mapping, i64) {
         loop {
             let seq = self.word(word::SEQ).load(SeqCst);
             if seq & 1 == 1 {
@@ -93,7 +122,7 @@ impl Page {
             let mapping = self.read_mapping(seq);
             let raw = raw::monotonic();
             if self.word(word::SEQ).load(SeqCst) == seq {
-                return mapping.at(raw);
+                return (mapping, raw);
             }
         }
     }
@@ -135,9 +164,14 @@ impl Page {
         *current = next;
     }
 
-    /// The mapping in force.
-    pub(crate) fn mapping(&self) -> Mapping {
-        *self.writer()
+    /// Does somebody outside wish that time stands?
+    pub(crate) fn hold_wish(&self) -> bool {
+        self.load(word::HOLD_WISH) != 0
+    }
+
+    pub(crate) fn wish_hold(&self, wish: bool) {
+        self.store(word::HOLD_WISH, wish.into());
+        self.ring();
     }
 
     /// The bell as it is before a look around; give it to [`Page::wait`] after one in vain.
@@ -326,6 +360,7 @@ mod tests {
             ("simWordMagic", word::MAGIC as u64),
             ("simWordVersion", word::VERSION as u64),
             ("simWordWallOffset", word::WALL_OFFSET as u64),
+            ("simWordHoldWish", word::HOLD_WISH as u64),
             ("simWordSeq", word::SEQ as u64),
             ("simWordMappings", word::MAPPINGS as u64),
             ("simWordAwake", word::AWAKE as u64),

@@ -34,6 +34,7 @@ impl Virtual {
             own,
             deadlines: Deadlines::default(),
             hold: AtomicI64::new(NEVER),
+            outside_hold: AtomicI64::new(NEVER),
             stop: AtomicBool::new(false),
             quantum: i64::try_from(options.quantum.as_nanos()).unwrap_or(i64::MAX / 2),
             slack: Mutex::new(Slack::new(options.merge)),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use simkube_clock::{Clock, Options};
+use simkube_clock::{Clock, Options, Outside};
 use tokio::runtime::Runtime;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -153,4 +153,33 @@ fn held_time_stands_still_and_goes_on_from_there() {
     clock.hold(None);
     let now = clock.now();
     assert!((0..1000).all(|_| clock.now() == now));
+}
+
+#[test]
+fn time_can_be_held_and_attended_from_outside() {
+    let (dir, clock, runtime) = clock_and_runtime((1, 1));
+    let outside = Outside::open(&dir.path().join("clock")).unwrap();
+    assert_eq!(outside.busy_rate(), (1, 1));
+    outside.hold();
+    let held = clock.stats().vetoes.held;
+    let sleeper = {
+        let clock = clock.clone();
+        runtime.spawn(async move { clock.sleep(HOUR).await })
+    };
+    while clock.stats().vetoes.held < held + 3 {
+        std::thread::yield_now();
+    }
+    let now = outside.now();
+    assert!((0..1000).all(|_| clock.now() == now && outside.is_held() && !sleeper.is_finished()));
+
+    let attendance = outside.attend().unwrap();
+    outside.release();
+    while clock.now() == now {
+        std::thread::yield_now();
+    }
+    assert_eq!(clock.stats().jumps, 0, "attended time goes on and does not jump");
+    drop(attendance);
+    runtime.block_on(sleeper).unwrap();
+    drop(outside.attend().unwrap());
+    run(&runtime, story(clock, HOUR));
 }

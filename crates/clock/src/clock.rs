@@ -100,8 +100,8 @@ impl Clock {
         if let Kind::Virtual(clock) = &self.0 {
             let (parks, unparks) = (clock.shared.own.clone(), clock.shared.own.clone());
             // Workers start unparked, without a call of the hook.
-            parks.slot().add_awake(i64::try_from(workers).unwrap_or(i64::MAX));
-            runtime.on_thread_park(move || parks.park()).on_thread_unpark(move || unparks.unpark());
+            let index = parks.add_runtime(workers);
+            runtime.on_thread_park(move || parks.park(index)).on_thread_unpark(move || unparks.unpark());
         }
     }
 

@@ -1,5 +1,8 @@
 //! Our own process as one of those that share the clock: what of it is awake. Workers of the async runtime
 //! count by its park hooks; everything else by guards and by the tokens of fired sleepers.
+//!
+//! The runtime takes events out of its epoll before it calls the hook. In between only the kernel knows: its
+//! thread runs, or waits for a lock, and in any case is not where it sleeps without events, in `epoll_wait`.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -27,7 +30,7 @@ pub(crate) struct Own {
 
 #[derive(Default)]
 struct Workers {
-    stats: Vec<File>,
+    runtimes: Vec<Vec<File>>,
     polls: Vec<OwnedFd>,
     /// Numbers of descriptors that we hold of other processes: not ours, though they look like it.
     foreign: BTreeSet<i32>,
@@ -49,12 +52,19 @@ impl Own {
         self.page.slot(OWN_SLOT)
     }
 
-    /// Before a worker sleeps. The first time, the worker joins the list whose states are looked at: tokio
-    /// takes events from its epoll before it calls `unpark`, and in between only the thread's state tells.
-    pub(crate) fn park(&self) {
+    /// A runtime whose workers will count, and start awake.
+    pub(crate) fn add_runtime(&self, workers: usize) -> usize {
+        self.slot().add_awake(i64::try_from(workers).unwrap_or(i64::MAX));
+        let mut list = self.workers();
+        list.runtimes.push(vec![]);
+        list.runtimes.len() - 1
+    }
+
+    /// Before a worker sleeps. The first time, it joins the list of those that are looked at.
+    pub(crate) fn park(&self, runtime: usize) {
         if LISTED_BY.get() != self.id {
             LISTED_BY.set(self.id);
-            if let Err(error) = self.list_this_thread() {
+            if let Err(error) = self.list_this_thread(runtime) {
                 // Without the state of this thread no jump would be safe: it stays counted as awake.
                 self.slot().add_awake(1);
                 debug_assert!(false, "cannot watch a worker thread: {error}");
@@ -67,19 +77,26 @@ impl Own {
         self.slot().add_awake(1);
     }
 
-    /// Is any parked worker not asleep, or does an event wait for one?
+    /// Has any runtime a worker that runs, or none that waits for events? All of a runtime's workers being
+    /// parked, the one that parked last has the poller.
     pub(crate) fn any_thread_running(&self) -> bool {
         let mut workers = self.workers();
-        let mut running = false;
-        workers.stats.retain(|stat| match is_asleep(stat) {
-            Ok(asleep) => {
-                running |= !asleep;
-                true
-            }
-            // The thread is gone.
-            Err(_) => false,
-        });
-        running
+        workers.runtimes.iter_mut().any(|threads| {
+            let (mut running, mut polling) = (false, threads.is_empty());
+            threads.retain(|thread| match doing(thread) {
+                Doing::Gone => false,
+                Doing::Running => {
+                    running = true;
+                    true
+                }
+                Doing::Polling => {
+                    polling = true;
+                    true
+                }
+                Doing::Sleeping => true,
+            });
+            running || !polling
+        })
     }
 
     /// Call `look` with the epoll descriptors of our runtimes.
@@ -102,11 +119,11 @@ impl Own {
         drop(fd);
     }
 
-    fn list_this_thread(&self) -> io::Result<()> {
+    fn list_this_thread(&self, runtime: usize) -> io::Result<()> {
         let tid = rustix::thread::gettid();
-        let stat = File::open(format!("/proc/self/task/{}/stat", tid.as_raw_nonzero()))?;
+        let thread = File::open(format!("/proc/self/task/{}/syscall", tid.as_raw_nonzero()))?;
         let mut workers = self.workers();
-        workers.stats.push(stat);
+        workers.runtimes[runtime].push(thread);
         // A worker that parks belongs to a runtime whose epoll exists by now. Our duplicates go first, or
         // they would be found again.
         workers.polls.clear();
@@ -132,11 +149,36 @@ fn own_polls(foreign: &BTreeSet<i32>) -> io::Result<Vec<OwnedFd>> {
     Ok(numbers.into_iter().map(duplicate).collect::<Result<_, _>>()?)
 }
 
-/// `PID (NAME) S ...`: the name may hold anything, so the state is what follows the last parenthesis.
-fn is_asleep(stat: &File) -> io::Result<bool> {
-    let mut text = [0; 64];
-    let length = stat.read_at(&mut text, 0)?;
-    let text = &text[..length];
-    let end = text.iter().rposition(|byte| *byte == b')').ok_or(io::ErrorKind::InvalidData)?;
-    Ok(text.get(end + 2) == Some(&b'S'))
+enum Doing {
+    Running,
+    /// In `epoll_wait`.
+    Polling,
+    /// In another system call.
+    Sleeping,
+    Gone,
 }
+
+/// `running`, or the number of the system call in which a thread is blocked, and its arguments.
+fn doing(thread: &File) -> Doing {
+    let mut text = [0; 256];
+    let length = match thread.read_at(&mut text, 0) {
+        Ok(length) => length,
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            return Doing::Gone;
+        }
+        Err(_) => return Doing::Running,
+    };
+    let number = text[..length].split(|byte| *byte == b' ').next().unwrap_or_default();
+    match std::str::from_utf8(number).ok().and_then(|number| number.parse::<i64>().ok()) {
+        // "-1": blocked outside of any system call, as on a page that must be read first.
+        None | Some(-1) => Doing::Running,
+        Some(number) if EPOLL_WAITS.contains(&number) => Doing::Polling,
+        Some(_) => Doing::Sleeping,
+    }
+}
+
+/// `epoll_wait`, `epoll_pwait` and `epoll_pwait2`, where they exist.
+#[cfg(target_arch = "x86_64")]
+const EPOLL_WAITS: [i64; 3] = [232, 281, 441];
+#[cfg(not(target_arch = "x86_64"))]
+const EPOLL_WAITS: [i64; 2] = [22, 441];

@@ -152,7 +152,7 @@ impl Participants {
         if let Some(slot) = self.unread() {
             return Look::Busy(Veto::Unread(slot));
         }
-        // 3. Our own runtime takes events before it says so; a thread that does is not asleep.
+        // 3. Our own runtime takes events before it says so; a thread that does is not waiting for events.
         if self.own.any_thread_running() {
             return Look::Busy(Veto::OwnThread);
         }

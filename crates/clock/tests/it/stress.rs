@@ -32,6 +32,8 @@ struct Summary {
     done: i64,
     requests: i64,
     leaks: i64,
+    file_leaks: i64,
+    big_leaks: i64,
     leak_max: i64,
     early: i64,
     late_max: i64,
@@ -115,6 +117,7 @@ struct Sum {
     done: AtomicI64,
     requests: AtomicI64,
     leaks: AtomicI64,
+    big_leaks: AtomicI64,
     leak_max: AtomicI64,
     early: AtomicI64,
     late_max: AtomicI64,
@@ -127,6 +130,8 @@ impl Sum {
             done: self.done.load(SeqCst),
             requests: self.requests.load(SeqCst),
             leaks: self.leaks.load(SeqCst),
+            file_leaks: 0,
+            big_leaks: self.big_leaks.load(SeqCst),
             leak_max: self.leak_max.load(SeqCst),
             early: self.early.load(SeqCst),
             late_max: self.late_max.load(SeqCst),
@@ -172,6 +177,7 @@ async fn work(clock: Clock, addresses: [String; 2], seed: u64, count: i64, sum: 
                 let leak = passed - (monotonic() - raw) / SLOWNESS - 2;
                 sum.requests.fetch_add(1, SeqCst);
                 sum.leaks.fetch_add((leak > 0).into(), SeqCst);
+                sum.big_leaks.fetch_add((leak > 0 && size > 16).into(), SeqCst);
                 sum.leak_max.fetch_max(leak, SeqCst);
             }
         }

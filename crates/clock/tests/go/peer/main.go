@@ -35,6 +35,8 @@ type Summary struct {
 	Done      int64 // exchanges of all kinds
 	Requests  int64 // those that could be in flight during a jump
 	Leaks     int64 // requests that saw more time pass than really did
+	FileLeaks int64 // those of them that were file operations
+	BigLeaks  int64 // those of them that had large answers
 	LeakMax   int64
 	Early     int64 // timers that fired before their time
 	LateMax   int64 // the latest timer, ours or one behind a request
@@ -96,7 +98,7 @@ func act(random *rand.Rand, peers []net.Conn, worker int) {
 		timer(took, pause)
 	case 5:
 		// A system call that may keep its thread for long.
-		inFlight(func() {
+		inFlight(&sum.FileLeaks, func() {
 			name := filepath.Join(*dir, fmt.Sprint(os.Getpid(), "-", worker))
 			file, err := os.Create(name)
 			check(err)
@@ -107,9 +109,9 @@ func act(random *rand.Rand, peers []net.Conn, worker int) {
 			file.Close()
 		})
 	case 6:
-		inFlight(func() { request(random, peers, 0, 1+random.IntN(1<<18)) })
+		inFlight(&sum.BigLeaks, func() { request(random, peers, 0, 1+random.IntN(1<<18)) })
 	default:
-		inFlight(func() { request(random, peers, 0, 16) })
+		inFlight(nil, func() { request(random, peers, 0, 16) })
 	}
 }
 
@@ -158,8 +160,8 @@ func serve(listener net.Listener) {
 }
 
 // inFlight runs what no jump may happen in: there is no timer in it, so virtual
-// time may pass as real time does and no faster.
-func inFlight(run func()) {
+// time may pass as real time does and no faster. Leaks count in kind, too.
+func inFlight(kind *int64, run func()) {
 	raw := monotonic()
 	start := time.Now()
 	run()
@@ -168,6 +170,9 @@ func inFlight(run func()) {
 	atomic.AddInt64(&sum.Requests, 1)
 	if leak := int64(took) - real / *slowness - 2; leak > 0 {
 		atomic.AddInt64(&sum.Leaks, 1)
+		if kind != nil {
+			atomic.AddInt64(kind, 1)
+		}
 		atMost(&sum.LeakMax, leak)
 	}
 }

@@ -1,6 +1,6 @@
 //! Two Go programs and this process exchange messages and timers at random, and everybody checks the clock.
 //!
-//! The busy rate is 1/1000, so however slow the machine is, what it takes to run the programs hardly shows in
+//! The busy rate is a millionth, so however slow the machine is, what it takes to run the programs hardly shows in
 //! virtual time: bounds on lateness do not depend on its speed.
 //!
 //! `SIMKUBE_STRESS=1000000 SIMKUBE_SPINNERS=2 cargo test --release -p simkube-clock stress -- --nocapture`
@@ -20,9 +20,9 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::go::{Program, build_here};
 
 const SLACK: i64 = 5_000_000;
-const SLOWNESS: i64 = 1000;
-/// Two seconds of real time between a timer's moment and its task, for a starved machine.
-const TOLERANCE: i64 = 2_000_000_000 / SLOWNESS;
+const SLOWNESS: i64 = 1_000_000;
+/// A hundred seconds of real time between a timer's moment and its task, for a starved machine.
+const TOLERANCE: i64 = 100_000;
 const WORKERS: u64 = 2;
 
 #[derive(Debug, Deserialize)]

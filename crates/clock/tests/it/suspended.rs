@@ -32,7 +32,8 @@ fn stoppable() {
     }
     // Until the test closes our input.
     std::io::stdin().read_to_end(&mut vec![]).unwrap();
-    assert_eq!(clock.stats().suspensions, 1);
+    // A starved machine may have stopped it more than once.
+    assert!(clock.stats().suspensions >= 1);
 }
 
 #[test]

@@ -1,0 +1,3 @@
+module simkube.io/clock-tests
+
+go 1.26

@@ -1,0 +1,3 @@
+module simkube.io/clock-selftest
+
+go 1.26

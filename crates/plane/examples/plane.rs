@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
 
-use simkube_plane::build::{self, BuildSettings, Progress};
+use simkube_plane::build::{self, BuildSettings};
 use simkube_plane::{Ending, Home, Interrupt, NodeLifecycle, Settings, manage, prepare};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,9 +17,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let home = Home::from_env()?;
     let build_settings = BuildSettings { cache: home.cache.clone(), ..BuildSettings::default() };
     match verb.as_str() {
-        "build" => println!("{}", build::build(&build_settings, &mut say)?.dir().display()),
+        "build" => println!(
+            "{}",
+            build::build(&build_settings, &mut |progress| eprintln!("{progress:?}"))?.dir().display()
+        ),
         "with" => {
-            println!("{}", build::build_other(&build_settings, &name.parse()?, &mut say)?.display());
+            println!(
+                "{}",
+                build::build_other(&build_settings, &name.parse()?, &mut |progress| eprintln!(
+                    "{progress:?}"
+                ))?
+                .display()
+            );
         }
         "up" => up(&home, &build_settings, &name)?,
         "detach" => {
@@ -41,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn up(home: &Home, build_settings: &BuildSettings, name: &str) -> Result<(), Box<dyn Error>> {
-    let binaries = build::build(build_settings, &mut say)?;
+    let binaries = build::build(build_settings, &mut |progress| eprintln!("{progress:?}"))?;
     let interrupt = Interrupt::listen()?;
     let mut settings = Settings::default();
     let number = |name: &str| std::env::var(name).ok()?.parse().ok();
@@ -58,8 +67,4 @@ fn up(home: &Home, build_settings: &BuildSettings, name: &str) -> Result<(), Box
     }
     plane.stop(None, &interrupt)?;
     Ok(())
-}
-
-fn say(progress: Progress) {
-    eprintln!("{progress:?}");
 }

@@ -22,6 +22,8 @@ pub struct Component {
     pub args: Vec<String>,
     /// Environment on top of ours.
     pub env: BTreeMap<String, String>,
+    /// Launched only when this port of an earlier component of the same wave accepts connections.
+    pub after: Option<u16>,
     /// How to know that it does its work.
     pub ready: Ready,
 }
@@ -51,8 +53,9 @@ pub type Wave = Vec<Component>;
 pub fn waves(layout: &Layout, ports: Ports, binaries: &Binaries, settings: &Settings) -> Vec<Wave> {
     let context = Context { layout, ports, binaries, settings };
     let mut waves = vec![
-        vec![context.etcd()],
-        vec![context.apiserver()],
+        // The API server takes half a second before it asks etcd anything, and etcd as long until it is ready: let them
+        // overlap. Not sooner: a connection that is refused is tried again only after a full second.
+        vec![context.etcd(), context.apiserver()],
         vec![context.controller_manager(), context.scheduler(), context.kwok()],
     ];
     if !settings.run.is_empty() {
@@ -149,7 +152,7 @@ impl Context<'_> {
             authority: "ca",
             client: "admin",
         };
-        self.component("kube-apiserver", args, ready)
+        Component { after: Some(self.ports.etcd), ..self.component("kube-apiserver", args, ready) }
     }
 
     fn controller_manager(&self) -> Component {
@@ -165,7 +168,7 @@ impl Context<'_> {
             let grace = format!("{}s", u64::from(seconds) * 5 / 4);
             args.extend(flags(&[("node-monitor-grace-period", &grace)]));
         }
-        self.component(name, args, self.ready_of(self.ports.controller_manager, &["/healthz"]))
+        self.component(name, args, answers(self.ports.controller_manager, &["/healthz"]))
     }
 
     fn controllers(&self) -> &'static str {
@@ -180,7 +183,7 @@ impl Context<'_> {
     fn scheduler(&self) -> Component {
         let name = "kube-scheduler";
         let args = self.client_of_the_apiserver(name, self.ports.scheduler);
-        self.component(name, args, self.ready_of(self.ports.scheduler, &["/readyz"]))
+        self.component(name, args, answers(self.ports.scheduler, &["/readyz"]))
     }
 
     fn kwok(&self) -> Component {
@@ -202,7 +205,7 @@ impl Context<'_> {
             ("cidr", "10.128.0.0/9"),
             ("node-lease-duration-seconds", &lease.to_string()),
         ]);
-        self.component("kwok", args, self.ready_of(port, &["/healthz"]))
+        self.component("kwok", args, answers(port, &["/healthz"]))
     }
 
     /// A program of the user's, beside the others (`--run`).
@@ -239,21 +242,21 @@ impl Context<'_> {
         ])
     }
 
-    fn ready_of(&self, port: u16, paths: &'static [&'static str]) -> Ready {
-        Ready::Answers { port, paths, authority: "ca", client: "admin" }
-    }
-
     fn component(&self, name: &str, mut args: Vec<String>, ready: Ready) -> Component {
         args.extend(self.settings.extra_args.get(name).into_iter().flatten().cloned());
         let mut env = self.settings.env.clone();
         let tuning = [("GOGC", self.settings.gogc), ("GOMAXPROCS", self.settings.gomaxprocs)];
         env.extend(tuning.into_iter().filter_map(|(name, value)| Some((name.into(), value?.to_string()))));
-        Component { name: name.into(), program: self.binaries.path(name), args, env, ready }
+        Component { name: name.into(), program: self.binaries.path(name), args, env, after: None, ready }
     }
 
     fn pki(&self, file: &str) -> String {
         text(&self.layout.pki(file))
     }
+}
+
+fn answers(port: u16, paths: &'static [&'static str]) -> Ready {
+    Ready::Answers { port, paths, authority: "ca", client: "admin" }
 }
 
 /// The commands as a shell would take them, one component per paragraph.

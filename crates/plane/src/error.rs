@@ -106,7 +106,7 @@ impl Error {
                 )
             }
             Self::NotRunning { name } => format!("start it with `skctl plane up --name {name}`"),
-            Self::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Self::File { source, .. } if is_denied(source) => {
                 "planes live in XDG_STATE_HOME (usually ~/.local/state): set it to a writable directory"
                     .into()
             }
@@ -125,6 +125,11 @@ impl Error {
         let path = path.into();
         move |source| Self::File { action, path, source }
     }
+}
+
+/// Not ours to write, or nobody's.
+fn is_denied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Shown under the message; the whole log is in its file.

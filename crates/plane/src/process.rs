@@ -95,14 +95,16 @@ impl Process {
 /// starts them all and lives until the launcher is dropped.
 #[derive(Debug)]
 pub(crate) struct Launcher {
-    requests: Option<Sender<(Command, Sender<io::Result<Child>>)>>,
+    requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What to start, and where to say what became of it.
+type Request = (Command, Sender<io::Result<Child>>);
+
 impl Launcher {
     pub(crate) fn new() -> io::Result<Self> {
-        let (requests, received): (Sender<(Command, Sender<io::Result<Child>>)>, Receiver<_>) =
-            mpsc::channel();
+        let (requests, received): (_, Receiver<Request>) = mpsc::channel();
         let thread = thread::Builder::new().name("plane-launcher".into()).spawn(move || {
             for (mut command, answer) in received {
                 // The asker waits for the answer, so it is there.

@@ -47,7 +47,7 @@ pub enum NodeLifecycle {
     /// Nodes are what their objects say. No leases, no taints by condition, no evictions: nothing to do when idle.
     AlwaysHealthy,
     /// KWOK renews a lease per node, and the node-lifecycle and taint-eviction controllers act on it: a node that turns
-    /// NotReady is tainted and its pods are evicted.
+    /// `NotReady` is tainted and its pods are evicted.
     Leases {
         /// How long a lease is valid; renewed four times as often.
         seconds: u32,

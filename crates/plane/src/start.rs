@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::DirBuilderExt as _;
+use std::time::Duration;
 
 use crate::build::Binaries;
 use crate::component::{Component, Ready, Wave, waves};
@@ -168,26 +170,33 @@ fn start_wave(
     watch: Stopwatch,
     event: &mut dyn FnMut(StartEvent),
 ) -> Result<(), Error> {
+    let deadline = Deadline::after(settings.patience);
     let begun = Stopwatch::start();
-    let launched_s = watch.elapsed().as_secs_f64();
+    let trouble = |plane: &Plane| {
+        let death = plane.death().map(Error::Died);
+        death.or_else(|| (interrupt.count() > 0).then_some(Error::Interrupted)).map(Err)
+    };
+    let mut launched = BTreeMap::new();
     for component in wave {
+        if let Some(port) = component.after {
+            // Whether it comes in time or not is told by the readiness of whoever has the port.
+            until(deadline, || trouble(plane).or_else(|| listens(port).then_some(Ok(())))).transpose()?;
+        }
+        launched.insert(&component.name, Stopwatch::start());
+        let launched_s = watch.elapsed().as_secs_f64();
         let process = plane.launch(component)?;
         let started = Started { name: component.name.clone(), process, launched_s, ready_s: None };
         plane.update(|state| state.components.push(started))?;
     }
-    let deadline = Deadline::after(settings.patience);
     let mut waiting: Vec<&Component> = wave.iter().collect();
     let mut last = String::from("no answer");
     let all_ready = until(deadline, || {
-        if interrupt.count() > 0 {
-            return Some(Err(Error::Interrupted));
-        }
-        if let Some(death) = plane.death() {
-            return Some(Err(Error::Died(death)));
+        if let Some(trouble) = trouble(plane) {
+            return Some(trouble);
         }
         waiting.retain(|component| match clients.ask(plane.layout(), &component.ready) {
             Ok(()) => {
-                let after_s = begun.elapsed().as_secs_f64();
+                let after_s = launched[&component.name].elapsed().as_secs_f64();
                 plane.note_ready(&component.name, after_s);
                 event(StartEvent::Ready { component: component.name.clone(), after_s });
                 false
@@ -253,6 +262,10 @@ fn write_configuration(plane: &Plane, settings: &Settings) -> Result<(), Error> 
 fn choose_ports(attempt: u32) -> Result<Ports, Error> {
     // Planes that start together have different process ids, so they look in different places first.
     Ports::choose(pid().unsigned_abs().wrapping_add(attempt * 1_009)).map_err(Error::Ports)
+}
+
+fn listens(port: u16) -> bool {
+    TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), Duration::from_millis(200)).is_ok()
 }
 
 fn port_taken(lines: &[String]) -> bool {

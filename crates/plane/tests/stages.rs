@@ -1,5 +1,6 @@
 //! Every stage through the real KWOK: an object goes in (`stages/CASE.yaml`), and comes out as recorded
 //! (`golden/CASE.json`). One plane for all cases, which run beside each other because most of them wait.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

@@ -86,7 +86,7 @@ impl Error {
                  0.4 GB in XDG_CACHE_HOME; free some, or point those elsewhere"
                     .into()
             }
-            Self::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Self::File { source, .. } if is_denied(source) => {
                 "the cache directory must be writable: set XDG_CACHE_HOME to one that is".into()
             }
             Self::Missing { .. } => {
@@ -128,6 +128,11 @@ pub(crate) fn classify(command: &str, output: &str, target: &std::path::Path) ->
     } else {
         Error::Go { command: command.into(), output }
     }
+}
+
+/// Not ours to write, or nobody's.
+fn is_denied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn last_lines(text: &str, count: usize) -> String {

@@ -96,7 +96,7 @@ pub fn build_other(
         match counter.read(line, watch.elapsed()) {
             // The total is not known without another look at the module: say how many so far.
             Some(Progress::Compiling { done, .. }) => {
-                progress(Progress::Compiling { done, total: 0, left: None })
+                progress(Progress::Compiling { done, total: 0, left: None });
             }
             Some(step) => progress(step),
             None => {}

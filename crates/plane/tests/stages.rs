@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 
 #[test]
 fn every_stage_makes_the_recorded_object() {
-    let place = Place::new();
-    let plane = place.start("stages", &Settings::default()).unwrap();
+    let here = Place::new();
+    let plane = here.start("stages", &Settings::default()).unwrap();
     let api = Api::of(&plane);
     // The scheduler puts every pod here: the only node that exists while they are scheduled.
     check_node(&api, "node-initialize-bare", "Ready", "True");
@@ -47,7 +47,7 @@ fn every_stage_makes_the_recorded_object() {
     check_node(&api, "node-initialize-sized", "Ready", "True");
     a_node_fails_and_recovers(&api);
     plane.stop(None, &Interrupt::default()).unwrap();
-    place.assert_empty();
+    here.assert_empty();
 }
 
 fn starts_at_once_without_annotations(api: &Api) {
@@ -181,10 +181,13 @@ fn check_node(api: &Api, case: &str, condition: &str, status: &str) {
 }
 
 fn wait(api: &Api, path: &str, pointer: &str, value: &str) -> Value {
-    let reached = |object: &Value| match object.pointer(pointer) {
-        Some(Value::String(found)) => found == value,
-        Some(found) => found.to_string() == value,
-        None => false,
+    let reached = |object: &Value| {
+        let text = match object.pointer(pointer) {
+            Some(Value::String(found)) => found.clone(),
+            Some(found) => found.to_string(),
+            None => return false,
+        };
+        text == value
     };
     eventually(&format!("{path} {pointer} = {value}"), PATIENCE, || api.get(path).filter(reached))
 }

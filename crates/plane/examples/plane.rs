@@ -62,9 +62,12 @@ fn up(home: &Home, build_settings: &BuildSettings, name: &str) -> Result<(), Box
     let plane =
         prepare(home, name)?.start(&binaries, &settings, &interrupt, &mut |event| eprintln!("{event:?}"))?;
     eprintln!("ready after {:?} s", plane.state().ready_s);
-    if let Ending::Died(death) = plane.watch(&interrupt) {
-        eprintln!("{death}");
+    match plane.watch(&interrupt) {
+        Ending::Interrupted => plane.stop(None, &interrupt)?,
+        Ending::Died(death) => {
+            plane.abandon();
+            return Err(death.to_string().into());
+        }
     }
-    plane.stop(None, &interrupt)?;
     Ok(())
 }

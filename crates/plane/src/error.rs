@@ -105,7 +105,11 @@ impl Error {
                     "use it with `skctl plane exec --name {name}`, stop it with `skctl plane down --name {name}`, or start another with `--name`"
                 )
             }
-            Self::NotRunning { name } => format!("start it with `skctl plane up --name {name}`"),
+            Self::NotRunning { name } => {
+                format!(
+                    "start it with `skctl plane up --name {name}`; if it ended by itself, `skctl plane logs --name {name}` tells why"
+                )
+            }
             Self::File { source, .. } if is_denied(source) => {
                 "planes live in XDG_STATE_HOME (usually ~/.local/state): set it to a writable directory"
                     .into()

@@ -5,6 +5,19 @@
 //! returns a [`Plane`] when each component answers ready; dropping it leaves nothing behind. [`manage`] looks at planes
 //! of other processes and stops them. What each component is started with is a pure function in [`component`].
 //!
+//! ```no_run
+//! use simkube_plane::{Home, Interrupt, Settings, build, prepare};
+//!
+//! let home = Home::from_env()?;
+//! let settings = build::BuildSettings { cache: home.cache.clone(), ..Default::default() };
+//! let binaries = build::build(&settings, &mut |_progress| {})?;
+//! let interrupt = Interrupt::default();
+//! let plane = prepare(&home, "default")?.start(&binaries, &Settings::default(), &interrupt, &mut |_event| {})?;
+//! // Use plane.layout().kubeconfig(), then:
+//! plane.stop(None, &interrupt)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Waiting for processes happens in real time, also when the plane itself lives in virtual time.
 
 pub mod build;

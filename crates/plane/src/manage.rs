@@ -138,6 +138,22 @@ pub fn status(home: &Home, name: &str) -> Result<Status, Error> {
     })
 }
 
+/// The logs of the plane `name`, by component. Those of a plane that failed are kept until its next start.
+pub fn logs(home: &Home, name: &str) -> Result<BTreeMap<String, PathBuf>, Error> {
+    check_name(name)?;
+    let dir = layout(home, name).logs();
+    let entries = fs::read_dir(&dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotRunning { name: name.into() },
+        _ => Error::file("read", &dir)(error),
+    })?;
+    let component = |path: PathBuf| {
+        // Turned logs end in a number; they belong to the current one.
+        let is_log = path.extension().is_some_and(|end| end == "log");
+        is_log.then(|| Some((path.file_stem()?.to_string_lossy().into_owned(), path.clone()))).flatten()
+    };
+    Ok(entries.filter_map(|entry| component(entry.ok()?.path())).collect())
+}
+
 /// Stops the plane `name`, whoever started it, and removes all of it.
 pub fn down(home: &Home, name: &str) -> Result<(), Error> {
     let state = read(home, name)?;
@@ -216,7 +232,12 @@ pub fn detach(home: &Home, name: &str, mut supervisor: Command, patience: Durati
         (ours && state.phase == Phase::Ready).then_some(true)
     });
     let output = fs::read_to_string(&talk).unwrap_or_default();
-    let _ = fs::remove_file(&talk);
+    if ready == Some(true) {
+        // What it says from now on is a log like the others, and goes with them.
+        let _ = fs::rename(&talk, layout(home, name).log("supervisor"));
+    } else {
+        let _ = fs::remove_file(&talk);
+    }
     match ready {
         Some(true) => status(home, name),
         Some(false) => Err(Error::Detached { output }),

@@ -129,8 +129,9 @@ impl Plane {
         })
     }
 
-    /// Undoes a failed start: nothing runs, nothing is left but the logs that tell why.
-    pub(crate) fn abandon(mut self) {
+    /// Ends everything at once after a failed start or the death of a component: nothing runs, nothing is left but the
+    /// logs that tell why. The next start of the same name removes them.
+    pub fn abandon(mut self) {
         self.end_processes(|| true);
         for entry in fs::read_dir(self.layout.root()).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -155,7 +155,9 @@ fn start(
             Err(error) => return Err(error),
         }
     }
+    let kubernetes = server_version(plane);
     plane.update(|state| {
+        state.kubernetes = kubernetes.unwrap_or_else(|| state.kubernetes.clone());
         state.phase = Phase::Ready;
         state.ready_s = Some(watch.elapsed().as_secs_f64());
     })
@@ -242,6 +244,16 @@ impl Clients {
         }
         Ok(())
     }
+}
+
+/// What the API server says it is: given binaries (`--plane-bin`) may be another release than ours.
+fn server_version(plane: &Plane) -> Option<String> {
+    let layout = plane.layout();
+    let client =
+        Client::new(&layout.pki("ca.crt"), &layout.pki("admin.crt"), &layout.pki("admin.key")).ok()?;
+    let answer = client.get(plane.state().ports.apiserver, "/version").ok()?;
+    let version: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    Some(version.get("gitVersion")?.as_str()?.to_owned())
 }
 
 fn write_configuration(plane: &Plane, settings: &Settings) -> Result<(), Error> {

@@ -182,6 +182,9 @@ fn a_component_that_cannot_start_is_reported_and_only_logs_are_left() {
     assert_eq!(here.processes(), Vec::<String>::new());
     let left: Vec<_> = fs::read_dir(here.home.planes.join("wrong")).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+    let logs = manage::logs(&here.home, "wrong").unwrap();
+    let lines = simkube_plane::log::last_lines(&logs["kube-scheduler"], 50).unwrap();
+    assert!(lines.iter().any(|line| line.contains("no-such-flag")), "{lines:?}");
     // The next start clears them.
     drop(here.start("wrong", &Settings::default()).unwrap());
     here.assert_empty();
@@ -324,6 +327,8 @@ fn a_detached_plane_is_seen_used_and_stopped_by_other_processes() {
     let output =
         manage::command(&here.home, "detached", "kubectl".as_ref(), &args).unwrap().output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("namespace/default"), "{output:?}");
+    let logs = manage::logs(&here.home, "detached").unwrap();
+    assert_eq!(logs.len(), 6, "five components and their supervisor: {logs:?}");
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/cronjob.yaml");
     let args = ["apply", "-f", example].map(Into::into);
     let output =

@@ -26,6 +26,14 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
+    /// The plane's supervisor does not end, not even when killed.
+    #[error("plane `{name}` did not stop (process {pid})")]
+    NotStopped {
+        /// Its name.
+        name: String,
+        /// Its supervisor.
+        pid: i32,
+    },
     /// A file of the plane could not be read or written.
     #[error("failed to {action} `{path}`")]
     File {

@@ -175,10 +175,17 @@ pub fn down(home: &Home, name: &str) -> Result<(), Error> {
         signal(Signal::SIGKILL);
         until(Deadline::after(STOPPING), free)
     });
-    let lock = lock.ok_or_else(|| Error::AlreadyRunning { name: name.into() })?;
+    let lock = lock.ok_or_else(|| Error::NotStopped { name: name.into(), pid: supervisor.pid })?;
     let layout = layout(home, name);
     leftovers::clear(&layout).map_err(Error::file("clear", layout.root()))?;
+    // Left only by a detached start that was killed itself.
+    let _ = fs::remove_file(talk_path(home, name));
     lock.remove().map_err(Error::file("remove", &path))
+}
+
+/// What a detached supervisor says until its plane has a directory of logs.
+fn talk_path(home: &Home, name: &str) -> PathBuf {
+    home.planes.join(format!("{name}.up"))
 }
 
 /// The environment for one command beside the plane: `KUBECONFIG`, and `PATH` with our `kubectl`.
@@ -212,7 +219,7 @@ pub fn command(home: &Home, name: &str, program: &OsStr, args: &[OsString]) -> R
 pub fn detach(home: &Home, name: &str, mut supervisor: Command, patience: Duration) -> Result<Status, Error> {
     check_name(name)?;
     fs::create_dir_all(&home.planes).map_err(Error::file("create", &home.planes))?;
-    let talk = home.planes.join(format!("{name}.up"));
+    let talk = talk_path(home, name);
     let file = fs::File::create(&talk).map_err(Error::file("create", &talk))?;
     let errors = file.try_clone().map_err(Error::file("open", &talk))?;
     supervisor.stdin(Stdio::null()).stdout(file).stderr(errors);

@@ -104,7 +104,7 @@ impl Prepared {
         let watch = Stopwatch::start();
         let (layout, name) = (self.layout.clone(), self.name.clone());
         let launcher = Launcher::new().map_err(Error::file("start a thread for", layout.root()))?;
-        let ports = choose_ports(0)?;
+        let ports = choose_ports(&layout, 0)?;
         let state = State {
             schema: 1,
             name: name.clone(),
@@ -150,7 +150,7 @@ fn start(
             Ok(()) => break,
             Err(Error::Died(death)) if attempt < ATTEMPTS && port_taken(&death.lines) => {
                 event(StartEvent::PortTaken { component: death.component });
-                plane.restart_with(choose_ports(attempt)?)?;
+                plane.restart_with(choose_ports(plane.layout(), attempt)?)?;
             }
             Err(error) => return Err(error),
         }
@@ -271,9 +271,12 @@ fn write_configuration(plane: &Plane, settings: &Settings) -> Result<(), Error> 
     write(layout.stages(), &own.transpose()?.unwrap_or_else(stages::configuration))
 }
 
-fn choose_ports(attempt: u32) -> Result<Ports, Error> {
-    // Planes that start together have different process ids, so they look in different places first.
-    Ports::choose(pid().unsigned_abs().wrapping_add(attempt * 1_009)).map_err(Error::Ports)
+/// Planes that start at the same time must not choose the same ports: each looks in another place first.
+fn choose_ports(layout: &Layout, attempt: u32) -> Result<Ports, Error> {
+    let place = format!("{} {} {attempt}", layout.root().display(), pid());
+    let hash = blake3::hash(place.as_bytes());
+    let seed = hash.as_bytes().first_chunk().map_or(0, |four| u32::from_le_bytes(*four));
+    Ports::choose(seed).map_err(Error::Ports)
 }
 
 fn listens(port: u16) -> bool {

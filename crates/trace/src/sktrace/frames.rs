@@ -140,10 +140,7 @@ impl<R: BufRead> LineReader<R> {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..]) {
                 break searched + found + 1;
             }
-            if self.buffer.len() - self.position > self.limits.record_bytes {
-                let what = format!("a record is larger than {} bytes", self.limits.record_bytes);
-                return Err(Error::limit(self.place(record), what));
-            }
+            self.check_length(self.buffer.len() - self.position, record)?;
             let waiting = self.buffer.len() - self.position;
             self.buffer.drain(..self.position);
             self.position = 0;
@@ -156,12 +153,21 @@ impl<R: BufRead> LineReader<R> {
             }
         };
         let line = self.position..end;
+        self.check_length(line.len() - usize::from(self.buffer[end - 1] == b'\n'), record)?;
         let place = self.place(record);
         self.position = end;
         if let Input::Plain { line_offset, .. } = &mut self.input {
             *line_offset += line.len() as u64;
         }
         Ok(Some((place, &self.buffer[line])))
+    }
+
+    fn check_length(&self, length: usize, record: u64) -> Result<(), Error> {
+        let most = self.limits.record_bytes;
+        if length > most {
+            return Err(Error::limit(self.place(record), format!("a record is larger than {most} bytes")));
+        }
+        Ok(())
     }
 
     /// Decodes more of the file; false at its end.

@@ -37,6 +37,9 @@ impl<R: BufRead> Reader<R> {
     fn open(mut lines: LineReader<R>, limits: Limits) -> Result<Self, Error> {
         let mut hasher = blake3::Hasher::new();
         let header = match next(&mut lines, &mut hasher, limits, 0)? {
+            Some(Line::Header(header)) if header.window.end.is_some_and(|end| end < header.window.start) => {
+                return Err(Error::damaged(lines.place(0), "the window ends before it starts"));
+            }
             Some(Line::Header(header)) => *header,
             Some(_) => return Err(Error::damaged(lines.place(0), "the first record is not a header")),
             None => return Err(Error::NotATrace("it has no records".to_owned())),

@@ -94,6 +94,10 @@ fn files_that_are_no_traces_are_told_apart() {
         (b"[]", "its top level is an array"),
         (b"{\"type\":\"header\",\"format\":\"sktrace/2\"}\n", "unsupported trace format sktrace/2"),
         (b"{\"type\":\"header\"}\n", "does not say its `format`"),
+        (
+            b"{\"type\":\"header\",\"format\":\"sktrace/1\",\"window\":{\"start\":\"2025-01-02T00:00:00Z\",\"end\":\"2025-01-01T00:00:00Z\"}}",
+            "the window ends before it starts",
+        ),
         (b"\x80", "none of a trace's parts"),
         (b"{\"version\":2", "damaged trace at line 1"),
     ] {

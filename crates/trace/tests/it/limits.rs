@@ -51,8 +51,11 @@ fn one_record_is_limited_to_the_byte() {
         format!("{HEADER}\n{{\"type\":\"initial\",\"object\":{{\"a\":\"{}\"}}}}", "x".repeat(length - empty))
     };
     let limits = Limits { record_bytes: 1000, ..Limits::default() };
-    assert_eq!(refusal(line(1000).as_bytes(), limits), None);
-    assert_eq!(refusal(line(1001).as_bytes(), limits).as_deref(), Some("a record is larger than 1000 bytes"));
+    for end in ["", "\n", "\n\n"] {
+        assert_eq!(refusal((line(1000) + end).as_bytes(), limits), None, "{end:?}");
+        let refused = refusal((line(1001) + end).as_bytes(), limits);
+        assert_eq!(refused.as_deref(), Some("a record is larger than 1000 bytes"), "{end:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a decoder accepts before it refuses: traces come from strangers.
 
+use crate::Error;
+
 /// Bounds for reading one trace. The defaults are far above anything a cluster produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -12,8 +14,9 @@ pub struct Limits {
     /// How many times larger than its file a trace may become, looked at beyond the first 64 MiB.
     /// Similar objects compress about a hundredfold; only a bomb reaches thousands.
     pub ratio: u64,
-    /// Events of a file in SimKube's format: one for every second of four months.
-    pub events: usize,
+    /// Entries of one list in a file of SimKube's format: events, lives, indexed objects. One event for every
+    /// second of three weeks.
+    pub entries: usize,
     /// Bytes of a file in SimKube's own format. Its structure forces us to hold it in memory.
     pub simkube_bytes: u64,
 }
@@ -25,9 +28,19 @@ impl Default for Limits {
             record_bytes: 16 << 20,
             total_bytes: 256 << 30,
             ratio: 4000,
-            events: 10_000_000,
+            entries: 2_000_000,
             simkube_bytes: 4 << 30,
         }
+    }
+}
+
+impl Limits {
+    /// Refuses a list in a file of SimKube's format that is too long.
+    pub(crate) fn check_entries(&self, list: &str, count: usize) -> Result<(), Error> {
+        if count > self.entries {
+            return Err(Error::limit(list, format!("it has more than {} entries", self.entries)));
+        }
+        Ok(())
     }
 }
 

@@ -3,18 +3,19 @@
 use super::hash;
 use super::msgpack::{Cursor, Malformed, Token};
 use super::owners::Owners;
-use crate::{Error, Gvk, Key};
+use crate::{Error, Gvk, Key, Limits};
 
 /// Reads all entries, sorted by name: SimKube writes them in random order.
 pub(super) fn read(
     mut cursor: Cursor<'_>,
     version: u8,
     owners: &mut Owners,
+    limits: Limits,
 ) -> Result<Vec<(Key, u64)>, Error> {
     let broken = |malformed: Malformed| Error::damaged("index", malformed.to_string());
     let mut entries = Vec::new();
     if version == 1 {
-        read_names(&mut cursor, None, owners, &mut entries)?;
+        read_names(&mut cursor, None, owners, limits, &mut entries)?;
     } else {
         let Token::Map(kinds) = cursor.token().map_err(broken)? else {
             return Err(Error::damaged("index", "it is not a map"));
@@ -25,7 +26,7 @@ pub(super) fn read(
             };
             let gvk: Gvk =
                 kind.parse().map_err(|error: crate::GvkError| Error::damaged("index", error.to_string()))?;
-            read_names(&mut cursor, Some(&gvk), owners, &mut entries)?;
+            read_names(&mut cursor, Some(&gvk), owners, limits, &mut entries)?;
         }
     }
     entries.sort();
@@ -36,12 +37,14 @@ fn read_names(
     cursor: &mut Cursor<'_>,
     gvk: Option<&Gvk>,
     owners: &mut Owners,
+    limits: Limits,
     entries: &mut Vec<(Key, u64)>,
 ) -> Result<(), Error> {
     let broken = |malformed: Malformed| Error::damaged("index", malformed.to_string());
     let Token::Map(names) = cursor.token().map_err(broken)? else {
         return Err(Error::damaged("index", "its names are not a map"));
     };
+    limits.check_entries("index", entries.len() + names)?;
     for _ in 0..names {
         match (cursor.next_text().map_err(broken)?, cursor.token().map_err(broken)?) {
             (Some(name), Token::Unsigned(hash)) => entries.push((owners.key(gvk.cloned(), name), hash)),

@@ -1,26 +1,54 @@
 //! `pod_lifecycles`: owner, then pod hash, then a list of lives in the order in which they were recorded.
 
+use std::collections::VecDeque;
+
 use jiff::Timestamp;
 
 use super::msgpack::{Cursor, Malformed, Token};
-use crate::{Error, Gvk, Key, PodLife, TemplateHash};
+use super::owners::Owners;
+use crate::{Error, Gvk, Key, Limits, PodLife, TemplateHash};
+
+/// All lives of a file, in the order of the stream. They are kept small until they are asked for: a hostile file
+/// can spell a life in a single byte.
+pub(super) struct Lives {
+    owners: Vec<Key>,
+    placed: VecDeque<Placed>,
+}
 
 /// A life and the second at which it goes into the stream.
-pub(super) struct Placed {
-    pub(super) second: i64,
-    pub(super) life: PodLife,
+struct Placed {
+    second: i64,
+    owner: usize,
+    hash: u64,
+    times: Times,
+}
+
+impl Lives {
+    /// Where in the stream the next life stands.
+    pub(super) fn next_second(&self) -> Option<i64> {
+        self.placed.front().map(|placed| placed.second)
+    }
+
+    /// Takes the next life.
+    pub(super) fn pop(&mut self) -> Option<PodLife> {
+        let placed = self.placed.pop_front()?;
+        let mut life = PodLife::new(self.owners[placed.owner].clone(), TemplateHash::Simkube(placed.hash));
+        let instant = |second| Timestamp::from_second(second).expect("`read` checked every time");
+        life.started = placed.times.0.map(instant);
+        life.finished = placed.times.1.map(instant);
+        Some(life)
+    }
 }
 
 /// Reads every life, sorted by where it goes into the stream. Lives of one list keep their order: one that
 /// seems to begin before its predecessor waits for it.
-///
-/// `owner` completes a name to a key: version 1 does not say of which kind an owner is.
 pub(super) fn read(
     mut cursor: Cursor<'_>,
     window_start: i64,
-    owner: &mut dyn FnMut(Option<Gvk>, &str) -> Key,
-) -> Result<Vec<Placed>, Error> {
-    let mut lives = Vec::new();
+    names: &mut Owners,
+    limits: Limits,
+) -> Result<Lives, Error> {
+    let (mut owners, mut lives) = (Vec::new(), Vec::new());
     let broken = |malformed: Malformed| Error::damaged("pod_lifecycles", malformed.to_string());
     // JSON has no maps with arrays as keys, so there the entries may come as a list of pairs.
     let (entries, in_pairs) = match cursor.token().map_err(broken)? {
@@ -28,6 +56,7 @@ pub(super) fn read(
         Token::Array(pairs) => (pairs, true),
         other => return Err(Error::damaged("pod_lifecycles", format!("it is {}, not a map", other.name()))),
     };
+    limits.check_entries("pod_lifecycles", entries)?;
     for number in 0..entries {
         let place = format!("pod_lifecycles[{number}]");
         let broken = |malformed: Malformed| Error::damaged(&*place, malformed.to_string());
@@ -35,7 +64,8 @@ pub(super) fn read(
             return Err(Error::damaged(&*place, "it is not a pair of owner and lives"));
         }
         let (gvk, name) = owner_name(&mut cursor).map_err(|what| Error::damaged(&*place, what))?;
-        let owner = owner(gvk, &name);
+        let owner = owners.len();
+        owners.push(names.key(gvk, &name));
         let Token::Map(templates) = cursor.token().map_err(broken)? else {
             return Err(Error::damaged(&*place, "the lives are not grouped by pod hash"));
         };
@@ -49,28 +79,20 @@ pub(super) fn read(
             let Token::Array(count) = cursor.token().map_err(broken)? else {
                 return Err(Error::damaged(&*place, "the lives of a pod hash are not a list"));
             };
+            limits.check_entries("pod_lifecycles", lives.len() + count)?;
             let mut second = window_start;
             for position in 0..count {
-                let place = format!("{place}[{position}]");
-                let times = times(&mut cursor).map_err(|what| Error::damaged(&*place, what))?;
-                let mut life = PodLife::new(owner.clone(), TemplateHash::Simkube(hash));
-                let instant = |second: i64| {
-                    Timestamp::from_second(second)
-                        .map_err(|_| Error::damaged(&*place, format!("time {second} is out of range")))
-                };
-                life.started = times.0.map(instant).transpose()?;
-                life.finished = times.1.map(instant).transpose()?;
+                let times = times(&mut cursor)
+                    .map_err(|what| Error::damaged(format!("{place}[{position}]"), what))?;
                 second = second.max(times.0.unwrap_or(second));
-                lives.push(Placed { second, life });
+                lives.push(Placed { second, owner, hash, times });
             }
         }
     }
     // The sort is stable, so the order within a list survives. Owners are compared because SimKube writes
     // its maps in random order: two exports of one recording become the same trace.
-    lives.sort_by(|a, b| {
-        (a.second, &a.life.owner, a.life.template).cmp(&(b.second, &b.life.owner, b.life.template))
-    });
-    Ok(lives)
+    lives.sort_by(|a, b| (a.second, &owners[a.owner], a.hash).cmp(&(b.second, &owners[b.owner], b.hash)));
+    Ok(Lives { owners, placed: lives.into() })
 }
 
 /// `[kind, name]`, the name alone (version 1), or the pair spelled as JSON text.
@@ -134,9 +156,11 @@ fn token<'a>(cursor: &mut Cursor<'a>) -> Result<Token<'a>, String> {
 }
 
 fn second(cursor: &mut Cursor<'_>) -> Result<i64, String> {
-    match token(cursor)? {
-        Token::Unsigned(second) => i64::try_from(second).map_err(|_| "a time is out of range".to_owned()),
-        Token::Negative(second) => Ok(second),
-        other => Err(format!("a time is {}, not whole seconds", other.name())),
-    }
+    let second = match token(cursor)? {
+        Token::Unsigned(second) => i64::try_from(second).ok(),
+        Token::Negative(second) => Some(second),
+        other => return Err(format!("a time is {}, not whole seconds", other.name())),
+    };
+    let in_calendar = second.filter(|second| Timestamp::from_second(*second).is_ok());
+    in_calendar.ok_or_else(|| "a time is out of range".to_owned())
 }

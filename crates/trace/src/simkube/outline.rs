@@ -102,9 +102,7 @@ fn pass(
     let Token::Array(count) = cursor.token().map_err(broken)? else {
         return Err(Error::damaged(name, "it is not an array"));
     };
-    if count > limits.events {
-        return Err(Error::limit(name, format!("{count} events are more than {}", limits.events)));
-    }
+    limits.check_entries(name, count)?;
     events.clear();
     for number in 0..count {
         let event = Event::at(cursor, limits.depth);

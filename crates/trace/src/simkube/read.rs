@@ -1,10 +1,10 @@
 //! Turns a SimKube file into records.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::lives::{self, Placed};
+use super::lives::{self, Lives};
 use super::msgpack::{Cursor, Token};
 use super::outline::{Event, Outline};
 use super::owners::Owners;
@@ -19,7 +19,7 @@ pub struct Reader {
     header: Header,
     version: u8,
     notes: Vec<String>,
-    lives: VecDeque<Placed>,
+    lives: Lives,
     events: Events,
     /// Second at which the stream stands; it never goes back, although stamps may.
     latest: i64,
@@ -80,10 +80,8 @@ impl Reader {
             Owners::default()
         };
         let lives =
-            lives::read(Cursor::at(&bytes, outline.lives), outline.first_second(), &mut |gvk, name| {
-                owners.key(gvk, name)
-            })?;
-        let index = index::read(Cursor::at(&bytes, outline.index), outline.version, &mut owners)?;
+            lives::read(Cursor::at(&bytes, outline.lives), outline.first_second(), &mut owners, limits)?;
+        let index = index::read(Cursor::at(&bytes, outline.index), outline.version, &mut owners, limits)?;
         notes.extend(owners.into_notes());
         let instant =
             |second| Timestamp::from_second(second).expect("the outline checked every event's time");
@@ -94,7 +92,7 @@ impl Reader {
             header,
             version: outline.version,
             notes,
-            lives: lives.into(),
+            lives,
             events: Events { all: outline.events, begun: 0, current: None },
             latest: start.as_second(),
             applied: HashMap::new(),
@@ -157,8 +155,8 @@ impl Reader {
                 }
                 continue;
             }
-            if let Some(placed) = self.lives.pop_front() {
-                return Ok(Some(Record::Life(Box::new(placed.life))));
+            if let Some(life) = self.lives.pop() {
+                return Ok(Some(Record::Life(Box::new(life))));
             }
             // An entry that the events confirm says nothing new.
             let known = self.index.find(|(key, hash)| {
@@ -175,8 +173,8 @@ impl Reader {
         let event = self.events.all[number];
         let at = self.latest.max(event.second);
         // Lives that begin in the same second stand behind the changes.
-        if number > 0 && self.lives.front().is_some_and(|placed| placed.second < at) {
-            return self.lives.pop_front().map(|placed| Record::Life(Box::new(placed.life)));
+        if number > 0 && self.lives.next_second().is_some_and(|second| second < at) {
+            return self.lives.pop().map(|life| Record::Life(Box::new(life)));
         }
         self.latest = at;
         self.events.begun += 1;

@@ -81,10 +81,21 @@ fn a_compression_bomb_is_refused_early() {
 }
 
 #[test]
-fn simkube_files_are_limited_in_size_and_events() {
+fn simkube_files_are_limited_in_size_and_in_the_length_of_their_lists() {
     let file = generated(&small(), Format::Simkube);
     let size = file.len() as u64;
     assert_eq!(refusal(&file, Limits { simkube_bytes: size, ..Limits::default() }), None);
     assert!(refusal(&file, Limits { simkube_bytes: size - 1, ..Limits::default() }).is_some());
-    assert!(refusal(&file, Limits { events: 2, ..Limits::default() }).is_some());
+    let longest = read_within(&file, Limits::default()).0.len();
+    assert_eq!(refusal(&file, Limits { entries: longest, ..Limits::default() }), None);
+    assert!(refusal(&file, Limits { entries: 2, ..Limits::default() }).is_some());
+    // Three million lives of one byte each must not become three million pod lives in memory.
+    let count = 3_000_000u32;
+    let mut bytes =
+        b"\x85\xa7version\x02\xa6config\x81\xaetrackedObjects\x80\xa6events\x91\x93\x01\x90\x90\xa5index\x80"
+            .to_vec();
+    bytes.extend_from_slice(b"\xaepod_lifecycles\x81\x92\xa6v1.Pod\xa3a/b\x81\x01\xdd");
+    bytes.extend_from_slice(&count.to_be_bytes());
+    bytes.extend(std::iter::repeat_n(0, count as usize));
+    assert_eq!(refusal(&bytes, Limits::default()).as_deref(), Some("it has more than 2000000 entries"));
 }

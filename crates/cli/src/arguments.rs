@@ -81,6 +81,10 @@ pub(crate) struct Reading {
     /// Refuse a trace that grows more than this many times when decompressed.
     #[arg(long, value_name = "TIMES", default_value_t = 4000, hide_short_help = true)]
     pub(crate) max_ratio: u32,
+
+    /// Refuse a SimKube trace with more events, lives or indexed objects than this.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, hide_short_help = true)]
+    pub(crate) max_entries: usize,
 }
 
 #[derive(Args, Debug)]

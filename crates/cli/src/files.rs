@@ -60,7 +60,7 @@ impl Output {
         }
         let unwritable = || format!("failed to write `{name}`");
         // A link stays a link: the file that it points to is replaced.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = fs::canonicalize(path).unwrap_or_else(|_| behind_link(path));
         let existing = fs::metadata(&target).ok();
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(Failure::failed(format!("`{name}` is a directory")).hint("name a file in it"));
@@ -92,7 +92,9 @@ impl Output {
     pub(crate) fn complete(self) -> Result<(), Failure> {
         let unwritable = || format!("failed to write `{}`", self.name);
         match self.sink {
-            Sink::Direct(mut output) => output.flush().with_context(unwritable)?,
+            Sink::Direct(mut output) => {
+                output.flush().map_err(|error| named(&self.name, error)).with_context(unwritable)?;
+            }
             Sink::Replace { file, target } => {
                 let file =
                     file.into_inner().map_err(io::IntoInnerError::into_error).with_context(unwritable)?;
@@ -108,7 +110,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sink {
             Sink::Replace { file, .. } => file.write(bytes),
-            Sink::Direct(output) => output.write(bytes),
+            Sink::Direct(output) => output.write(bytes).map_err(|error| named(&self.name, error)),
         }
     }
 
@@ -117,6 +119,23 @@ impl Write for Output {
             Sink::Replace { file, .. } => file.flush(),
             Sink::Direct(output) => output.flush(),
         }
+    }
+}
+
+/// A reader of stdout may leave when it has seen enough. One that leaves a pipe which the user named has not got
+/// what was asked for, so there it stays an error.
+fn named(name: &str, error: io::Error) -> io::Error {
+    if name != "-" && error.kind() == io::ErrorKind::BrokenPipe {
+        return io::Error::other("nobody reads at the other end");
+    }
+    error
+}
+
+/// Where a link leads whose target does not exist yet.
+fn behind_link(path: &Path) -> PathBuf {
+    match fs::read_link(path) {
+        Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
+        Err(_) => path.to_owned(),
     }
 }
 

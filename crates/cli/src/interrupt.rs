@@ -28,7 +28,7 @@ pub(crate) fn install() -> Result<(), Failure> {
 /// Fails once the user asked us to stop. Loops call it, so that what they hold is dropped in order.
 pub(crate) fn check() -> Result<(), Failure> {
     if ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed)) {
-        return Err(Failure::new(Code::Interrupted, anyhow::anyhow!("interrupted; nothing was written")));
+        return Err(Failure::new(Code::Interrupted, anyhow::anyhow!("interrupted")));
     }
     Ok(())
 }

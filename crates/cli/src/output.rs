@@ -1,6 +1,7 @@
 //! The only place that prints: data to stdout, words to stderr.
 #![expect(clippy::print_stderr, reason = "this file owns the streams")]
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -16,6 +17,24 @@ pub(crate) fn data(bytes: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Writes words for people to stdout.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    data(printable(text).as_bytes())
+}
+
+/// Names in traces come from strangers, and a terminal obeys what it is sent: control characters are shown, not
+/// obeyed.
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_control = |character: char| character.is_control() && character != '\n';
+    if !text.contains(is_control) {
+        return text.into();
+    }
+    let escaped = |character: char| {
+        if is_control(character) { character.escape_default().to_string() } else { character.to_string() }
+    };
+    text.chars().map(escaped).collect::<String>().into()
+}
+
 /// Writes a value as indented JSON to stdout.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
     let mut text = serde_json::to_vec_pretty(value).map_err(anyhow::Error::from)?;
@@ -25,17 +44,17 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
 
 /// Says something that needs no action.
 pub(crate) fn note(text: &str) {
-    eprintln!("note: {text}");
+    eprintln!("note: {}", printable(text));
 }
 
 /// Says something that the user should look at.
 pub(crate) fn warning(text: &str) {
-    eprintln!("warning: {text}");
+    eprintln!("warning: {}", printable(text));
 }
 
 /// Says how it went, as the last line of a command that wrote a file.
 pub(crate) fn done(text: &str) {
-    eprintln!("{text}");
+    eprintln!("{}", printable(text));
 }
 
 /// Prints the version, and what it can read.
@@ -74,7 +93,7 @@ pub(crate) fn conclude(outcome: Result<Outcome, Failure>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let causes: Vec<String> = failure.error.chain().map(ToString::to_string).collect();
-    eprintln!("error: {}", causes.join(": "));
+    eprintln!("error: {}", printable(&causes.join(": ")));
     if let Some(hint) = &failure.hint {
         eprintln!("hint: {hint}");
     }
@@ -118,6 +137,12 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        assert_eq!(printable("a\u{1b}[31m\u{7}\u{9b}\nb"), "a\\u{1b}[31m\\u{7}\\u{9b}\nb");
+        assert_eq!(printable("plain … é\n"), "plain … é\n");
+    }
 
     #[test]
     fn sizes_and_counts_read_well() {

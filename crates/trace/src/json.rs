@@ -35,6 +35,54 @@ fn end_of_string(text: &[u8], open: usize) -> usize {
     text.len()
 }
 
+/// The keys of a map as far as the text goes, in their spelling.
+pub(crate) fn top_level_keys(text: &[u8]) -> Vec<&[u8]> {
+    let (mut depth, mut position) = (0usize, 0);
+    let mut keys = Vec::new();
+    while position < text.len() {
+        match text[position] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let end = end_of_string(text, position);
+                let after = text.get(end + 1..).unwrap_or_default().trim_ascii_start();
+                if depth == 1 && after.first() == Some(&b':') {
+                    keys.push(&text[position + 1..end]);
+                }
+                position = end;
+            }
+            _ => {}
+        }
+        position += 1;
+    }
+    keys
+}
+
+/// Whether a number stands in the text that no 64-bit integer holds and that is not written as a float: whoever
+/// parses it makes another number of it.
+pub(crate) fn has_wide_integer(text: &[u8]) -> bool {
+    let mut position = 0;
+    while position < text.len() {
+        match text[position] {
+            b'"' => position = end_of_string(text, position),
+            b'0'..=b'9' | b'-' => {
+                let rest = &text[position..];
+                let is_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let length = rest.iter().position(|byte| !is_number(byte)).unwrap_or(rest.len());
+                let number = str::from_utf8(&rest[..length]).unwrap_or_default();
+                let is_integer = !number.contains(['.', 'e', 'E']);
+                if is_integer && number.parse::<u64>().is_err() && number.parse::<i64>().is_err() {
+                    return true;
+                }
+                position += length.max(1) - 1;
+            }
+            _ => {}
+        }
+        position += 1;
+    }
+    false
+}
+
 /// The same JSON without white space between tokens. Numbers and strings keep their spelling, which
 /// parsing and printing them again would not.
 pub(crate) fn compact(text: &str) -> String {
@@ -93,6 +141,26 @@ mod tests {
             ("]]]]", 0),
         ] {
             assert_eq!(depth(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn top_level_keys_are_not_those_inside() {
+        let keys = |text: &'static str| top_level_keys(text.as_bytes());
+        assert_eq!(keys(r#"{"a":{"b":1},"c" : ["d"],"e":"f"}"#), [b"a", b"c", b"e"]);
+        assert_eq!(keys(r#"{"a":{"b":1},"c"#), [b"a"]);
+        assert!(keys("[]").is_empty());
+    }
+
+    #[test]
+    fn only_integers_beyond_64_bits_are_wide() {
+        for (text, expected) in [
+            ("[0,-1,18446744073709551615,-9223372036854775808]", false),
+            ("[18446744073709551616]", true),
+            ("{\"a\":-9223372036854775809}", true),
+            ("[1e400,12345678901234567890123.5,\"123456789012345678901234567890\"]", false),
+        ] {
+            assert_eq!(has_wide_integer(text.as_bytes()), expected, "{text}");
         }
     }
 

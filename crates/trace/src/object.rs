@@ -151,21 +151,53 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Namespace and name.
+/// Namespace and name. Of two equal keys the last counts, as everywhere.
 struct Metadata(String, String);
 
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        struct Names {
-            namespace: Option<Text>,
-            name: Option<Text>,
-        }
         let raw = <&RawValue>::deserialize(deserializer)?;
-        let names = serde_json::from_str::<Names>(raw.get()).unwrap_or(Names { namespace: None, name: None });
-        let text = |field: Option<Text>| field.map(|text| text.0).unwrap_or_default();
-        Ok(Self(text(names.namespace), text(names.name)))
+        // Metadata that is no map names nothing.
+        Ok(serde_json::from_str::<Names>(raw.get())
+            .map_or(Self(String::new(), String::new()), |names| names.0))
     }
+}
+
+struct Names(Metadata);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let mut names = Metadata(String::new(), String::new());
+                while let Some(field) = map.next_key::<NameField>()? {
+                    match field {
+                        NameField::Namespace => names.0 = map.next_value::<Text>()?.0,
+                        NameField::Name => names.1 = map.next_value::<Text>()?.0,
+                        NameField::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_map(NamesVisitor)
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum NameField {
+    Namespace,
+    Name,
+    #[serde(other)]
+    Other,
 }
 
 /// How a key is spelled in records: Kubernetes' own four words.
@@ -212,6 +244,10 @@ mod tests {
     fn an_object_may_lack_any_of_its_names() {
         assert_eq!(key_of("{}"), Key::default());
         assert_eq!(key_of(r#"{"kind":7,"metadata":null}"#), Key::default());
+        assert_eq!(
+            key_of(r#"{"metadata":{"name":"a","name":"b"},"kind":"A","kind":"B"}"#),
+            Key::new("", "B", "", "b")
+        );
         assert_eq!(key_of(r#"{"metadata":{"name":"n","namespace":null}}"#), Key::new("", "", "", "n"));
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 
 use crate::sktrace::Packing;
-use crate::{Closing, Error, Header, Limits, Record, simkube, sktrace};
+use crate::{Closing, Error, Header, Limits, Record, json, simkube, sktrace};
 
 /// The formats that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Format {
 pub struct Reader<R: Read> {
     inner: Inner<R>,
     counted: Closing,
+    /// Size of a SimKube file: all of it is read before its first record.
+    simkube_bytes: u64,
 }
 
 enum Inner<R: Read> {
@@ -33,26 +35,29 @@ type Input<R> = BufReader<io::Chain<io::Cursor<Vec<u8>>, R>>;
 
 /// Opens a trace. What it is shows in its first bytes; names and extensions say nothing.
 pub fn open<R: Read>(mut file: R, limits: Limits) -> Result<Reader<R>, Error> {
-    const ENOUGH: u64 = 4096;
-    let mut start = Vec::new();
-    file.by_ref().take(ENOUGH).read_to_end(&mut start).map_err(Error::read)?;
+    let mut start = first_bytes(&mut file).map_err(Error::read)?;
+    if start.starts_with(BYTE_ORDER_MARK) {
+        start.drain(..BYTE_ORDER_MARK.len());
+    }
     let kind = recognise(&start)?;
+    let mut simkube_bytes = 0;
     let mut input = BufReader::with_capacity(256 << 10, io::Cursor::new(start).chain(file));
     let inner = match kind {
         Kind::Frames => Inner::Sktrace(Box::new(sktrace::Reader::packed(input, limits)?)),
         Kind::Lines => Inner::Sktrace(Box::new(sktrace::Reader::plain(input, limits)?)),
         Kind::SimkubeMsgpack => {
             let bytes = read_all(&mut input, limits)?;
+            simkube_bytes = bytes.len() as u64;
             Inner::Simkube(Box::new(simkube::Reader::from_msgpack(bytes, limits)?))
         }
         Kind::SimkubeJson => {
             let text = String::from_utf8(read_all(&mut input, limits)?)
                 .map_err(|_| Error::NotATrace("it looks like JSON but is not UTF-8".to_owned()))?;
-            let text = text.trim_start_matches('\u{feff}');
-            Inner::Simkube(Box::new(simkube::Reader::from_json(text, limits)?))
+            simkube_bytes = text.len() as u64;
+            Inner::Simkube(Box::new(simkube::Reader::from_json(&text, limits)?))
         }
     };
-    let mut reader = Reader { inner, counted: Closing::default() };
+    let mut reader = Reader { inner, counted: Closing::default(), simkube_bytes };
     let window = reader.header().window;
     reader.counted.end = window.end.unwrap_or(window.start);
     Ok(reader)
@@ -65,8 +70,27 @@ enum Kind {
     SimkubeJson,
 }
 
+/// Some editors put it in front of text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// As much as it takes to tell what the file is: 4 KiB, or one line, which is all that a pipe may have so far.
+fn first_bytes(file: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = vec![0; 4096];
+    let mut filled = 0;
+    while filled < start.len() && !start[..filled].contains(&b'\n') {
+        match file.read(&mut start[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    start.truncate(filled);
+    Ok(start)
+}
+
 fn recognise(start: &[u8]) -> Result<Kind, Error> {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    let text = start.trim_ascii_start();
     match start {
         [] => Err(Error::Empty),
         // A zstd frame, or a skippable one in front of it.
@@ -75,11 +99,11 @@ fn recognise(start: &[u8]) -> Result<Kind, Error> {
         // Version 1 and version 2 as arrays are told apart from JSON by their first byte.
         _ if text[0] == b'[' => Ok(Kind::SimkubeJson),
         _ if text[0] == b'{' => {
-            let first_line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            // SimKube's own JSON has no `type` at the top; a header of ours always does.
-            let is_header = memchr::memmem::find(first_line, br#""type""#).is_some()
-                && memchr::memmem::find(first_line, br#""header""#).is_some();
-            Ok(if is_header { Kind::Lines } else { Kind::SimkubeJson })
+            // A header has none of SimKube's parts, and every SimKube file begins with one of them.
+            let keys = json::top_level_keys(text);
+            let is_header = keys.iter().any(|key| [&b"type"[..], b"format", b"window"].contains(key));
+            let is_simkube = keys.iter().any(|key| simkube::PARTS.iter().any(|part| part.as_bytes() == *key));
+            Ok(if is_header && !is_simkube { Kind::Lines } else { Kind::SimkubeJson })
         }
         [0x80..=0x8f | 0x90..=0x9f | 0xdc..=0xdf, ..] => Ok(Kind::SimkubeMsgpack),
         [0x1f, 0x8b, ..] => Err(Error::NotATrace("it is compressed with gzip; unpack it first".to_owned())),
@@ -144,7 +168,7 @@ impl<R: Read> Reader<R> {
     pub fn file_bytes(&self) -> u64 {
         match &self.inner {
             Inner::Sktrace(reader) => reader.file_bytes(),
-            Inner::Simkube(reader) => reader.file_bytes(),
+            Inner::Simkube(_) => self.simkube_bytes,
         }
     }
 }
@@ -205,6 +229,15 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Sktrace(writer) => writer.write(record),
             Self::Simkube(writer) => writer.write(record),
+        }
+    }
+
+    /// Says how far the window reaches, where that is later than the header and the records say: a header may
+    /// have been written before its end was known.
+    pub fn extend_to(&mut self, end: jiff::Timestamp) {
+        match self {
+            Self::Sktrace(writer) => writer.extend_to(end),
+            Self::Simkube(writer) => writer.extend_to(end),
         }
     }
 

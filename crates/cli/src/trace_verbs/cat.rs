@@ -32,6 +32,7 @@ pub(super) fn run(arguments: &Cat) -> Result<Outcome, Failure> {
             }
         }
     }
+    writer.extend_to(reader.closing().end);
     writer.finish().map_err(unwritable)?;
     Ok(Outcome::Done)
 }

@@ -28,6 +28,7 @@ pub(super) fn run(arguments: &Convert, mode: progress::Mode) -> Result<Outcome, 
         writer.write(&record).map_err(unwritable)?;
         progress.at(reader.file_bytes(), reader.records());
     }
+    writer.extend_to(reader.closing().end);
     let written = writer.finish().map_err(unwritable)?;
     drop(progress);
     file.complete()?;

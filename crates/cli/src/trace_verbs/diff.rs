@@ -9,7 +9,7 @@ use trace::diff::{self, Difference, Digest, Entry, Field, Part, Side};
 
 use crate::arguments::{Diff, OutputFormat, Reading};
 use crate::exit::{Code, Failure, Outcome};
-use crate::output;
+use crate::{interrupt, output};
 
 /// What `-o json` prints.
 #[derive(Serialize)]
@@ -19,13 +19,14 @@ struct Report<'a> {
 }
 
 /// Both passes read files, so salvaging and limits stay at their defaults.
-const READING: Reading = Reading { salvage: false, max_size: 256, max_ratio: 4000 };
+const READING: Reading = Reading { salvage: false, max_size: 256, max_ratio: 4000, max_entries: 2_000_000 };
 
 pub(super) fn run(arguments: &Diff) -> Result<Outcome, Failure> {
     for path in [&arguments.a, &arguments.b] {
-        if path == Path::new("-") {
-            return Err(Failure::usage("both traces are read twice, so stdin will not do")
-                .hint("save it to a file first"));
+        let is_pipe = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        if path == Path::new("-") || is_pipe {
+            let refusal = Failure::usage("both traces are read twice, so a pipe will not do");
+            return Err(refusal.hint("save it to a file first"));
         }
     }
     let mut differences = diff::compare(&digest(&arguments.a)?, &digest(&arguments.b)?);
@@ -36,7 +37,9 @@ pub(super) fn run(arguments: &Diff) -> Result<Outcome, Failure> {
     let wanted = diff::wanted(&differences[..shown]);
     let fetch = |path: &Path| {
         let (mut reader, _) = super::open(path, READING)?;
-        wanted.fetch(&mut reader).map_err(|error| super::unreadable(path, error))
+        let fetched = wanted.fetch(&mut reader, || interrupt::check().is_ok());
+        interrupt::check()?;
+        fetched.map_err(|error| super::unreadable(path, error))
     };
     diff::explain(&mut differences[..shown], &fetch(&arguments.a)?, &fetch(&arguments.b)?);
     match arguments.output {
@@ -48,7 +51,7 @@ pub(super) fn run(arguments: &Diff) -> Result<Outcome, Failure> {
             if shown < differences.len() {
                 let _ = writeln!(text, "… and {} more (--most, or -o json)", differences.len() - shown);
             }
-            output::data(text.as_bytes())?;
+            output::text(&text)?;
         }
     }
     Ok(if differences.is_empty() { Outcome::Done } else { Outcome::Different })
@@ -64,7 +67,9 @@ pub(super) fn failure(mut failure: Failure) -> Failure {
 
 fn digest(path: &Path) -> Result<Digest, Failure> {
     let (mut reader, _) = super::open(path, READING)?;
-    Digest::of(&mut reader).map_err(|error| super::unreadable(path, error))
+    let digest = Digest::of(&mut reader, || interrupt::check().is_ok());
+    interrupt::check()?;
+    digest.map_err(|error| super::unreadable(path, error))
 }
 
 fn describe(difference: &Difference) -> String {
@@ -72,7 +77,7 @@ fn describe(difference: &Difference) -> String {
     let _ = match difference {
         Difference::Window { a, b } => {
             let end = |window: &trace::Window| window.end.map(|end| end.to_string()).unwrap_or_default();
-            writeln!(text, "window: {} to {} | {} to {}", a.start, end(a), b.start, end(b))
+            writeln!(text, "length of the window: {} to {} | {} to {}", a.start, end(a), b.start, end(b))
         }
         Difference::Tracked { kind, a, b } => {
             let how = |tracked: &Option<trace::Tracked>| match tracked {

@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Info, mode: progress::Mode) -> Result<Outcome, Fai
     let bytes = size.unwrap_or_else(|| reader.file_bytes());
     match arguments.output {
         OutputFormat::Json => output::json(&report(&summary, bytes, damage))?,
-        OutputFormat::Text => output::data(text(&summary, bytes).as_bytes())?,
+        OutputFormat::Text => output::text(&text(&summary, bytes))?,
     }
     Ok(Outcome::Done)
 }

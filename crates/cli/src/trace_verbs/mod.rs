@@ -32,6 +32,7 @@ fn open(path: &Path, reading: Reading) -> Result<(Reader, Option<u64>), Failure>
     let limits = trace::Limits {
         total_bytes: u64::from(reading.max_size) * 1_000_000_000,
         ratio: u64::from(reading.max_ratio).max(1),
+        entries: reading.max_entries,
         ..defaults
     };
     let reader = trace::open(input.reader, limits).map_err(|error| unreadable(path, error))?;
@@ -46,11 +47,14 @@ fn unreadable(path: &Path, error: trace::Error) -> Failure {
     use trace::Error;
     let (code, hint) = match &error {
         Error::NoEvents | Error::Empty => (Code::Nothing, None),
-        Error::Damaged { place: trace::Place::Record { .. }, .. } => {
+        Error::Damaged { place: trace::Place::Record { record: 1.., .. }, .. } => {
             (Code::Failed, Some("what stands before the damage can be had with --salvage"))
         }
         Error::Limit { what, .. } if what.contains("decompressed") => {
             (Code::Failed, Some("if you trust the file, raise --max-size or --max-ratio"))
+        }
+        Error::Limit { what, .. } if what.contains("entries") => {
+            (Code::Failed, Some("if you trust the file, raise --max-entries"))
         }
         Error::Version { .. } => {
             (Code::Failed, Some("a newer skctl, or the SimKube release that wrote it, can convert it"))

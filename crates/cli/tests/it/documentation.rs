@@ -1,9 +1,11 @@
 //! Every command in README and docs/ is run, in order, as it stands there.
 //!
 //! A `console` block holds commands behind `$ ` and what they print: stdout and stderr together. `...` on a
-//! line of its own stands for any lines, `[..]` for anything within one. A `sh` block holds commands alone;
+//! line of its own stands for any lines, `[..]` for anything within one, and a last line `[exit N]` for the exit code
+//! of a command that does not succeed. A `sh` block holds commands alone;
 //! those of make are only checked to exist, because they build and test everything.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -101,7 +103,13 @@ fn check_page(path: &Path) -> usize {
                 continue;
             }
             let output = sandbox.run(&format!("exec 2>&1; {command}"));
-            let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+            let mut shown = String::from_utf8_lossy(&output.stdout).into_owned();
+            match output.status.code() {
+                Some(0) => {}
+                code => {
+                    let _ = writeln!(shown, "[exit {}]", code.unwrap_or(-1));
+                }
+            }
             let fit = fits(&expected.lines().collect::<Vec<_>>(), &shown.lines().collect::<Vec<_>>());
             assert!(fit, "{place}\n-- documented\n{expected}-- printed\n{shown}");
             run += 1;

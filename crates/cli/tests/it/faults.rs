@@ -149,6 +149,57 @@ fn outputs_are_private_links_stay_links_and_modes_are_kept() {
 }
 
 #[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+    let sandbox = sandbox();
+    sandbox.prepare("ln -s later.sktrace link && skctl trace convert good.sktrace -o link && test -L link");
+    sandbox.prepare("cmp later.sktrace <(skctl trace convert good.sktrace -o -)");
+}
+
+#[test]
+fn names_from_a_trace_do_not_reach_the_terminal_as_commands() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "odd.jsonl",
+        concat!(
+            r#"{"type":"header","format":"sktrace/1","window":{"start":"2025-01-01T00:00:00Z","end":null}}"#,
+            "\n",
+            r#"{"type":"initial","object":{"apiVersion":"v1","kind":"\u001b[31mPod","metadata":{"name":"a\u0007"}}}"#,
+            "\n"
+        ),
+    );
+    let shown = sandbox
+        .run("skctl trace info odd.jsonl; skctl trace diff odd.jsonl examples/web-hour.sktrace")
+        .stdout;
+    assert!(!shown.contains(&0x1b) && !shown.contains(&7), "{}", String::from_utf8_lossy(&shown));
+}
+
+#[test]
+fn a_pipe_that_was_named_and_left_is_an_error_and_stdout_is_not() {
+    let sandbox = sandbox();
+    let output =
+        sandbox.run("mkfifo pipe; head -c 1 pipe > /dev/null & skctl trace convert good.sktrace -o pipe");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nobody reads at the other end"));
+}
+
+#[test]
+fn a_trace_from_a_pipe_is_counted_in_bytes_too() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox
+        .command("exec skctl trace info - -o json")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let file =
+        sandbox.run("skctl trace convert examples/web-hour.sktrace --to simkube -o - 2>/dev/null").stdout;
+    child.stdin.take().unwrap().write_all(&file).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(info["bytes"], file.len());
+}
+
+#[test]
 fn an_interrupted_conversion_leaves_nothing_behind_and_exits_130() {
     let sandbox = sandbox();
     let before = sandbox.names();

@@ -16,8 +16,8 @@ pub struct Digest {
     pub(super) tracked: BTreeMap<Gvk, Tracked>,
     changes: BTreeMap<Key, Vec<Digested>>,
     lives: BTreeMap<Key, Vec<Digested>>,
-    /// From, to and why, as seconds since the start.
-    pub(super) gaps: Vec<(SignedDuration, SignedDuration, String)>,
+    /// From and to since the start, why, and for which kinds.
+    pub(super) gaps: Vec<(SignedDuration, SignedDuration, String, Vec<Gvk>)>,
 }
 
 /// One entry of a history.
@@ -35,8 +35,9 @@ impl Digested {
 }
 
 impl Digest {
-    /// Reads a trace to its end.
-    pub fn of<R: Read>(reader: &mut Reader<R>) -> Result<Self, Error> {
+    /// Reads a trace to its end. `go_on` is asked before every record; what was read until it says no is not
+    /// worth comparing.
+    pub fn of<R: Read>(reader: &mut Reader<R>, mut go_on: impl FnMut() -> bool) -> Result<Self, Error> {
         let header = reader.header();
         let mut digest = Self {
             window: header.window,
@@ -46,14 +47,11 @@ impl Digest {
             gaps: Vec::new(),
         };
         let start = digest.window.start;
-        for record in reader.by_ref() {
+        for record in reader.by_ref().take_while(|_| go_on()) {
             let record = record?;
             if let Record::Gap(gap) = &record {
-                digest.gaps.push((
-                    gap.from.duration_since(start),
-                    gap.to.duration_since(start),
-                    gap.why.clone(),
-                ));
+                let since = |time: Timestamp| time.duration_since(start);
+                digest.gaps.push((since(gap.from), since(gap.to), gap.why.clone(), gap.kinds.clone()));
             }
             if let Some((part, key, digested)) = digested(&record, start) {
                 let histories = match part {
@@ -132,10 +130,20 @@ fn life_tree(life: &PodLife, start: Timestamp) -> Value {
         ("deleted", deleted),
     ] {
         if let Some(time) = time {
-            tree[name] = format!("{:+.3} s", time.duration_since(start).as_secs_f64()).into();
+            tree[name] = since_start(time.duration_since(start)).into();
         }
     }
     tree
+}
+
+/// Exact to the nanosecond, because it is hashed, and readable, because it is shown: `+12.5 s`.
+fn since_start(duration: SignedDuration) -> String {
+    let sign = if duration.is_negative() { '-' } else { '+' };
+    let (seconds, nanos) = (duration.as_secs().unsigned_abs(), duration.subsec_nanos().unsigned_abs());
+    let fraction = format!("{nanos:09}");
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{seconds}{point}{fraction} s")
 }
 
 /// Entries of histories whose contents are needed.
@@ -147,15 +155,19 @@ impl Wanted {
         self.0.insert((part, key.clone()), position);
     }
 
-    /// Reads the trace once more and keeps what is wanted of it.
-    pub fn fetch<R: Read>(&self, reader: &mut Reader<R>) -> Result<Fetched, Error> {
+    /// Reads the trace once more and keeps what is wanted of it, for as long as `go_on` says so.
+    pub fn fetch<R: Read>(
+        &self,
+        reader: &mut Reader<R>,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Fetched, Error> {
         let start = reader.header().window.start;
         let mut fetched = Fetched::new();
         let mut passed: HashMap<(Part, Key), usize> = HashMap::new();
         if self.0.is_empty() {
             return Ok(fetched);
         }
-        for record in reader.by_ref() {
+        for record in reader.by_ref().take_while(|_| go_on()) {
             let record = record?;
             let Some((part, key)) = place(&record) else { continue };
             let history = (part, key.clone());

@@ -22,7 +22,7 @@ use crate::{Gvk, Key, Tracked, Window};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Difference {
-    /// The windows do not cover the same time.
+    /// The windows are not equally long.
     Window {
         /// Of the first trace.
         a: Window,
@@ -109,7 +109,9 @@ pub struct Entry {
 /// Finds everything in which two traces differ, by kind and name.
 pub fn compare(a: &Digest, b: &Digest) -> Vec<Difference> {
     let mut differences = Vec::new();
-    if a.window != b.window {
+    // Where a window stands in history is no part of the story; how long it is, is.
+    let length = |digest: &Digest| digest.window.end.map(|end| end.duration_since(digest.window.start));
+    if length(a) != length(b) {
         differences.push(Difference::Window { a: a.window, b: b.window });
     }
     let kinds: BTreeSet<&Gvk> = a.tracked.keys().chain(b.tracked.keys()).collect();
@@ -212,12 +214,14 @@ mod tests {
     fn differences(a: &[String], b: &[String]) -> Vec<Difference> {
         let file = |lines: &[String]| format!("{HEADER}\n{}\n", lines.join("\n"));
         let (a, b) = (file(a), file(b));
-        let digest = |text: &str| Digest::of(&mut open(text.as_bytes(), Limits::default()).unwrap()).unwrap();
+        let digest =
+            |text: &str| Digest::of(&mut open(text.as_bytes(), Limits::default()).unwrap(), || true).unwrap();
         let mut differences = compare(&digest(&a), &digest(&b));
         differences.retain(|difference| !matches!(difference, Difference::Window { .. }));
         let wanted = wanted(&differences);
-        let fetch =
-            |text: &str| wanted.fetch(&mut open(text.as_bytes(), Limits::default()).unwrap()).unwrap();
+        let fetch = |text: &str| {
+            wanted.fetch(&mut open(text.as_bytes(), Limits::default()).unwrap(), || true).unwrap()
+        };
         explain(&mut differences, &fetch(&a), &fetch(&b));
         differences
     }
@@ -252,6 +256,38 @@ mod tests {
             panic!("{found:?}")
         };
         assert_eq!((a.at_s, b.at_s, fields.len()), (Some(1.0), Some(3.5), 0));
+    }
+
+    #[test]
+    fn lives_are_compared_to_the_nanosecond_and_gaps_with_their_kinds() {
+        let life = |nanos: &str| {
+            format!(
+                r#"{{"type":"life","owner":{{"apiVersion":"v1","kind":"Pod","name":"a"}},"template":"simkube:1","finished":"2025-01-01T00:00:05.{nanos}Z"}}"#
+            )
+        };
+        let found = differences(&[life("0001")], &[life("0004")]);
+        let [Difference::History { fields, .. }] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(fields[0].a, Some("+5.0001 s".into()));
+        let gap = |kind: &str| {
+            format!(
+                r#"{{"type":"gap","from":"2025-01-01T00:00:01Z","to":"2025-01-01T00:00:02Z","why":"x","kinds":["{kind}"]}}"#
+            )
+        };
+        assert_eq!(
+            differences(&[gap("v1.Pod")], &[gap("v1.Node")]),
+            [Difference::Gaps { count_a: 1, count_b: 1 }]
+        );
+    }
+
+    #[test]
+    fn the_same_story_on_another_day_is_the_same() {
+        let lines = [web("01", 1)];
+        let shifted = |text: &str| text.replace("2025-01-01", "2025-06-01");
+        let file = |lines: &[String]| format!("{HEADER}\n{}\n", lines.join("\n"));
+        let (a, b) = (file(&lines), shifted(&file(&lines)));
+        let digest =
+            |text: &str| Digest::of(&mut open(text.as_bytes(), Limits::default()).unwrap(), || true).unwrap();
+        assert_eq!(compare(&digest(&a), &digest(&b)), vec![]);
     }
 
     #[test]

@@ -263,6 +263,11 @@ fn check(settings: &Settings) -> Result<(), SettingsError> {
             return Err(SettingsError::TooMany { what, most, given });
         }
     }
+    let jobs = u64::from(job_bursts) * u64::from(burst_jobs);
+    if jobs > 10_000_000 {
+        let given = u32::try_from(jobs).unwrap_or(u32::MAX);
+        return Err(SettingsError::TooMany { what: "Jobs in all bursts", most: 10_000_000, given });
+    }
     let year = SignedDuration::from_hours(366 * 24);
     let is_long = settings.duration.is_negative() || settings.duration > year;
     // Lives begin up to a day before the window.
@@ -371,6 +376,8 @@ mod tests {
             Generator::new(&settings).map(drop)
         };
         assert!(matches!(with(|s| s.nodes = u32::MAX), Err(SettingsError::TooMany { what: "nodes", .. })));
+        let jobs = with(|s| (s.job_bursts, s.burst_jobs) = (100_000, 100_000));
+        assert!(matches!(jobs, Err(SettingsError::TooMany { .. })));
         assert_eq!(with(|s| s.duration = SignedDuration::from_secs(-1)), Err(SettingsError::Window));
         assert_eq!(with(|s| s.duration = SignedDuration::MAX), Err(SettingsError::Window));
         assert_eq!(with(|s| s.start = Timestamp::MAX), Err(SettingsError::Window));

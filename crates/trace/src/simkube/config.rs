@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::msgpack::{Cursor, Malformed, Token};
+use super::notes::Notes;
 use super::transcode::{push_array, push_map, push_text};
 use crate::{Error, Gvk, Tracked};
 
 /// Reads the tracked kinds. Kinds that SimKube refuses (no pod template, a `ReplicaSet`'s true path) are
 /// welcome; keys that nobody knows are reported through `notes`.
-pub(super) fn read(cursor: Cursor<'_>, notes: &mut Vec<String>) -> Result<BTreeMap<Gvk, Tracked>, Error> {
+pub(super) fn read(cursor: Cursor<'_>, notes: &mut Notes) -> Result<BTreeMap<Gvk, Tracked>, Error> {
     let mut tracked = BTreeMap::new();
-    let Some(mut objects) = tracked_objects(cursor).map_err(broken("config"))? else {
+    let Some(mut objects) = tracked_objects(cursor, notes).map_err(broken("config"))? else {
         return Err(Error::damaged("config", "`trackedObjects` is missing"));
     };
     let Token::Map(kinds) = objects.token().map_err(broken("config.trackedObjects"))? else {
@@ -34,23 +35,27 @@ fn broken(place: &str) -> impl Fn(Malformed) -> Error {
 }
 
 /// Where `trackedObjects` stands: in a map, or first in an array.
-fn tracked_objects(mut cursor: Cursor<'_>) -> Result<Option<Cursor<'_>>, Malformed> {
+fn tracked_objects<'a>(mut cursor: Cursor<'a>, notes: &mut Notes) -> Result<Option<Cursor<'a>>, Malformed> {
+    let mut found = None;
     match cursor.token()? {
-        Token::Array(1) => return Ok(Some(cursor)),
+        Token::Array(1) => found = Some(cursor),
         Token::Map(entries) => {
             for _ in 0..entries {
-                if cursor.token()? == Token::Text(b"trackedObjects") {
-                    return Ok(Some(cursor));
+                match cursor.next_text()? {
+                    Some("trackedObjects") => found = Some(cursor),
+                    other => {
+                        notes.add(format!("config: unknown key `{}` was left out", other.unwrap_or("?")));
+                    }
                 }
                 cursor.skip(usize::MAX)?;
             }
         }
         _ => {}
     }
-    Ok(None)
+    Ok(found)
 }
 
-fn entry(cursor: &mut Cursor<'_>, gvk: &Gvk, place: &str, notes: &mut Vec<String>) -> Result<Tracked, Error> {
+fn entry(cursor: &mut Cursor<'_>, gvk: &Gvk, place: &str, notes: &mut Notes) -> Result<Tracked, Error> {
     let mut tracked = Tracked::default();
     let mut deprecated_path = None;
     let fields = match cursor.token().map_err(broken(place))? {
@@ -83,7 +88,7 @@ fn entry(cursor: &mut Cursor<'_>, gvk: &Gvk, place: &str, notes: &mut Vec<String
                 }
             }
             _ => {
-                notes.push(format!("{place}: unknown key `{field}` was left out"));
+                notes.add(format!("{place}: unknown key `{field}` was left out"));
                 cursor.skip(usize::MAX).map_err(broken(place))?;
             }
         }
@@ -93,9 +98,11 @@ fn entry(cursor: &mut Cursor<'_>, gvk: &Gvk, place: &str, notes: &mut Vec<String
         tracked.pod_templates = Some(vec![path]);
     }
     // SimKube's built-in path of this kind is wrong, and it refuses the right one.
-    if gvk.kind == "ReplicaSet" && tracked.pod_templates.as_deref() == Some(&["/spec".to_owned()]) {
+    if *gvk == Gvk::new("apps/v1", "ReplicaSet")
+        && tracked.pod_templates.as_deref() == Some(&["/spec".to_owned()])
+    {
         tracked.pod_templates = Some(vec!["/spec/template".to_owned()]);
-        notes.push(format!("{place}: SimKube's path `/spec` was read as `/spec/template`"));
+        notes.add(format!("{place}: SimKube's path `/spec` was read as `/spec/template`"));
     }
     Ok(tracked)
 }
@@ -116,8 +123,10 @@ fn paths(cursor: &mut Cursor<'_>) -> Result<Option<Option<Vec<String>>>, Malform
     Ok(Some(Some(paths)))
 }
 
-/// Writes the tracked kinds that SimKube accepts, and returns those that it would refuse.
-pub(super) fn write(out: &mut Vec<u8>, tracked: &BTreeMap<Gvk, Tracked>) -> Vec<Gvk> {
+/// Writes the tracked kinds that SimKube accepts. Returns those that it would refuse, and the built-in ones that
+/// have template paths of their own, which it would refuse too.
+pub(super) fn write(out: &mut Vec<u8>, tracked: &BTreeMap<Gvk, Tracked>) -> (Vec<Gvk>, Vec<Gvk>) {
+    let mut other_paths = Vec::new();
     let (accepted, refused): (Vec<_>, Vec<_>) = tracked.iter().partition(|(gvk, tracked)| {
         let has_paths = tracked.pod_templates.as_ref().is_some_and(|paths| !paths.is_empty());
         gvk.built_in_pod_template().is_some() || has_paths
@@ -128,6 +137,11 @@ pub(super) fn write(out: &mut Vec<u8>, tracked: &BTreeMap<Gvk, Tracked>) -> Vec<
     for (gvk, tracked) in accepted {
         push_text(out, &gvk.to_string());
         let paths = tracked.pod_templates.as_deref().filter(|paths| may_be_written(gvk, paths));
+        let built_in = gvk.built_in_pod_template();
+        let own = tracked.pod_templates.as_deref().filter(|paths| !paths.is_empty());
+        if own.is_some_and(|own| built_in.is_some_and(|built_in| own != [built_in])) {
+            other_paths.push(gvk.clone());
+        }
         push_map(
             out,
             [paths.is_some(), tracked.pod_lives, tracked.skip_owned].into_iter().filter(|is| *is).count(),
@@ -146,7 +160,7 @@ pub(super) fn write(out: &mut Vec<u8>, tracked: &BTreeMap<Gvk, Tracked>) -> Vec<
             }
         }
     }
-    refused.into_iter().map(|(gvk, _)| gvk.clone()).collect()
+    (refused.into_iter().map(|(gvk, _)| gvk.clone()).collect(), other_paths)
 }
 
 /// For a built-in kind SimKube takes its own path or none; for `ReplicaSet` its own is wrong, so none.

@@ -2,6 +2,7 @@
 
 use super::hash;
 use super::msgpack::{Cursor, Malformed, Token};
+use super::notes::Notes;
 use super::owners::Owners;
 use crate::{Error, Gvk, Key, Limits};
 
@@ -9,13 +10,14 @@ use crate::{Error, Gvk, Key, Limits};
 pub(super) fn read(
     mut cursor: Cursor<'_>,
     version: u8,
-    owners: &mut Owners,
+    owners: &Owners,
+    notes: &mut Notes,
     limits: Limits,
 ) -> Result<Vec<(Key, u64)>, Error> {
     let broken = |malformed: Malformed| Error::damaged("index", malformed.to_string());
     let mut entries = Vec::new();
     if version == 1 {
-        read_names(&mut cursor, None, owners, limits, &mut entries)?;
+        read_names(&mut cursor, None, owners, notes, limits, &mut entries)?;
     } else {
         let Token::Map(kinds) = cursor.token().map_err(broken)? else {
             return Err(Error::damaged("index", "it is not a map"));
@@ -26,7 +28,7 @@ pub(super) fn read(
             };
             let gvk: Gvk =
                 kind.parse().map_err(|error: crate::GvkError| Error::damaged("index", error.to_string()))?;
-            read_names(&mut cursor, Some(&gvk), owners, limits, &mut entries)?;
+            read_names(&mut cursor, Some(&gvk), owners, notes, limits, &mut entries)?;
         }
     }
     entries.sort();
@@ -36,7 +38,8 @@ pub(super) fn read(
 fn read_names(
     cursor: &mut Cursor<'_>,
     gvk: Option<&Gvk>,
-    owners: &mut Owners,
+    owners: &Owners,
+    notes: &mut Notes,
     limits: Limits,
     entries: &mut Vec<(Key, u64)>,
 ) -> Result<(), Error> {
@@ -47,7 +50,9 @@ fn read_names(
     limits.check_entries("index", entries.len() + names)?;
     for _ in 0..names {
         match (cursor.next_text().map_err(broken)?, cursor.token().map_err(broken)?) {
-            (Some(name), Token::Unsigned(hash)) => entries.push((owners.key(gvk.cloned(), name), hash)),
+            (Some(name), Token::Unsigned(hash)) => {
+                entries.push((owners.key(gvk.cloned(), name, notes), hash));
+            }
             _ => return Err(Error::damaged("index", "an entry is not a name with a hash")),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use super::msgpack::{Cursor, Malformed, Token};
+use super::notes::Notes;
 use super::owners::Owners;
 use crate::{Error, Gvk, Key, Limits, PodLife, TemplateHash};
 
@@ -45,7 +46,8 @@ impl Lives {
 pub(super) fn read(
     mut cursor: Cursor<'_>,
     window_start: i64,
-    names: &mut Owners,
+    names: &Owners,
+    notes: &mut Notes,
     limits: Limits,
 ) -> Result<Lives, Error> {
     let (mut owners, mut lives) = (Vec::new(), Vec::new());
@@ -65,7 +67,7 @@ pub(super) fn read(
         }
         let (gvk, name) = owner_name(&mut cursor).map_err(|what| Error::damaged(&*place, what))?;
         let owner = owners.len();
-        owners.push(names.key(gvk, &name));
+        owners.push(names.key(gvk, &name, notes));
         let Token::Map(templates) = cursor.token().map_err(broken)? else {
             return Err(Error::damaged(&*place, "the lives are not grouped by pod hash"));
         };

@@ -14,6 +14,10 @@ pub struct Losses {
     pub gaps: u64,
     /// Lives of which more was known than start and end.
     pub lives: u64,
+    /// Objects with integers beyond 64 bits, which become floating-point numbers.
+    pub wide_numbers: u64,
+    /// Built-in kinds whose own template paths SimKube would refuse.
+    pub paths: Vec<Gvk>,
     /// Objects, index entries and lives without a proper kind: SimKube refuses a file that indexes them.
     pub nameless: u64,
     /// Kinds that SimKube will not accept as tracked.
@@ -59,6 +63,12 @@ impl fmt::Display for Losses {
         }
         if self.gaps > 0 {
             writeln!(f, "gaps not written: {}", self.gaps)?;
+        }
+        if self.wide_numbers > 0 {
+            writeln!(f, "objects with integers beyond 64 bits, now rounded: {}", self.wide_numbers)?;
+        }
+        if !self.paths.is_empty() {
+            writeln!(f, "SimKube knows other template paths for: {}", list(&mut self.paths.iter()))?;
         }
         if self.nameless > 0 {
             writeln!(f, "entries without a proper kind, left out of index and lives: {}", self.nameless)?;

@@ -3,7 +3,7 @@
 //! The file is one MessagePack value. `msgpack` walks its bytes, `transcode` turns objects into JSON text and
 //! back, `hash` is SimKube's hash, `outline` finds the parts of a file and checks its shape once, `config`,
 //! `index` and `lives` understand three of those parts, `owners` completes names that lack a kind, `read` and
-//! `write` turn events into records and back, `losses` says what did not fit.
+//! `write` turn events into records and back, `losses` says what did not fit, `notes` what was understood differently.
 
 mod config;
 mod hash;
@@ -11,6 +11,7 @@ mod index;
 mod lives;
 mod losses;
 mod msgpack;
+mod notes;
 mod outline;
 mod owners;
 mod read;
@@ -19,5 +20,6 @@ mod write;
 
 pub use hash::{spec_hash, stable_pod_hash};
 pub use losses::Losses;
+pub(crate) use outline::PARTS;
 pub use read::Reader;
 pub use write::Writer;

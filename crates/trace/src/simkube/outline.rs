@@ -3,6 +3,7 @@
 //! Afterwards nesting is known to be bounded and every length to fit, so the readers of the parts may recurse.
 
 use super::msgpack::{Cursor, Malformed, Token};
+use super::notes::Notes;
 use crate::{Error, Limits};
 
 /// Where the parts of a file begin.
@@ -13,21 +14,18 @@ pub(super) struct Outline {
     pub(super) events: Vec<Event>,
     pub(super) index: usize,
     pub(super) lives: usize,
-    /// Keys at the top that neither SimKube nor we know.
-    pub(super) unknown: Vec<String>,
 }
 
 /// SimKube's names of the five parts, in the order in which it declares them.
-const PARTS: [&str; 5] = ["version", "config", "events", "index", "pod_lifecycles"];
+pub(crate) const PARTS: [&str; 5] = ["version", "config", "events", "index", "pod_lifecycles"];
 const VERSION: usize = 0;
 const EVENTS: usize = 2;
 
 impl Outline {
-    pub(super) fn of(bytes: &[u8], limits: Limits) -> Result<Self, Error> {
+    pub(super) fn of(bytes: &[u8], limits: Limits, notes: &mut Notes) -> Result<Self, Error> {
         let mut cursor = Cursor::new(bytes);
         let mut parts = [None; 5];
         let mut events = Vec::new();
-        let mut unknown = Vec::new();
         let broken = |malformed: Malformed| Error::damaged("the top level", malformed.to_string());
         let top = cursor.token().map_err(broken)?;
         match top {
@@ -41,16 +39,16 @@ impl Outline {
                     let part = PARTS.iter().position(|part| *part == key);
                     match part {
                         Some(part) => parts[part] = Some(cursor.position()),
-                        None => unknown.push(key.to_owned()),
+                        None => notes.add(format!("unknown key `{key}` at the top level was left out")),
                     }
-                    pass(&mut cursor, key, part == Some(EVENTS), &mut events, limits)?;
+                    pass(&mut cursor, key, part == Some(EVENTS), &mut events, limits, notes)?;
                 }
             }
             // Version 1 was four parts without a version; version 2 may come as an array too.
             Token::Array(elements @ (4 | 5)) => {
                 for (part, slot) in parts.iter_mut().enumerate().skip(5 - elements) {
                     *slot = Some(cursor.position());
-                    pass(&mut cursor, PARTS[part], part == EVENTS, &mut events, limits)?;
+                    pass(&mut cursor, PARTS[part], part == EVENTS, &mut events, limits, notes)?;
                 }
             }
             other => {
@@ -73,7 +71,7 @@ impl Outline {
         if events.is_empty() {
             return Err(Error::NoEvents);
         }
-        Ok(Self { version, config: part(1)?, events, index: part(3)?, lives: part(4)?, unknown })
+        Ok(Self { version, config: part(1)?, events, index: part(3)?, lives: part(4)? })
     }
 
     /// Second of the start marker.
@@ -94,6 +92,7 @@ fn pass(
     are_events: bool,
     events: &mut Vec<Event>,
     limits: Limits,
+    notes: &mut Notes,
 ) -> Result<(), Error> {
     let broken = |malformed: Malformed| Error::damaged(name, malformed.to_string());
     if !are_events {
@@ -105,7 +104,7 @@ fn pass(
     limits.check_entries(name, count)?;
     events.clear();
     for number in 0..count {
-        let event = Event::at(cursor, limits.depth);
+        let event = Event::at(cursor, limits.depth, notes);
         events.push(event.map_err(|what| Error::damaged(format!("events[{number}]"), what))?);
     }
     Ok(())
@@ -114,6 +113,9 @@ fn pass(
 fn version(mut cursor: Cursor<'_>) -> Result<u8, Error> {
     match cursor.token() {
         Ok(Token::Unsigned(2)) => Ok(2),
+        Ok(Token::Unsigned(1)) => {
+            Err(Error::damaged("version", "a trace of version 1 has no version and is an array"))
+        }
         Ok(Token::Unsigned(other)) => {
             Err(Error::Version { found: format!("simkube/{other}"), readable: "simkube/1 and simkube/2" })
         }
@@ -131,7 +133,7 @@ pub(super) struct Event {
 
 impl Event {
     /// Reads the event at the cursor, a map or an array, and moves behind it.
-    fn at<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Self, String> {
+    fn at<'a>(cursor: &mut Cursor<'a>, depth: usize, notes: &mut Notes) -> Result<Self, String> {
         const FIELDS: [&[u8]; 3] = [b"ts", b"applied_objs", b"deleted_objs"];
         let mut fields = [None; 3];
         let mut skip = |cursor: &mut Cursor<'a>, field: Option<usize>| {
@@ -146,7 +148,11 @@ impl Event {
                     let Ok(Token::Text(key)) = cursor.token() else {
                         return Err("an event has a key that is no string".to_owned());
                     };
-                    skip(cursor, FIELDS.iter().position(|field| *field == key))?;
+                    let field = FIELDS.iter().position(|field| *field == key);
+                    if field.is_none() {
+                        notes.add(format!("events: unknown key `{}` was left out", key.escape_ascii()));
+                    }
+                    skip(cursor, field)?;
                 }
             }
             Token::Array(3) => (0..3).try_for_each(|field| skip(cursor, Some(field)))?,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::msgpack::{Cursor, Token};
+use super::notes::Notes;
 use super::outline::Outline;
 use super::transcode;
 use crate::{Error, Gvk, Key, Tracked};
@@ -13,7 +14,6 @@ use crate::{Error, Gvk, Key, Tracked};
 pub(super) struct Owners {
     /// Kinds by `namespace/name`, those whose pod lives were tracked first.
     kinds: BTreeMap<String, Vec<Gvk>>,
-    notes: BTreeSet<String>,
 }
 
 impl Owners {
@@ -23,7 +23,7 @@ impl Owners {
         outline: &Outline,
         tracked: &BTreeMap<Gvk, Tracked>,
     ) -> Result<Self, Error> {
-        let mut kinds: BTreeMap<String, Vec<Gvk>> = BTreeMap::new();
+        let mut kinds: BTreeMap<String, BTreeSet<Gvk>> = BTreeMap::new();
         for (number, event) in outline.events.iter().enumerate() {
             let damaged = |what: String| Error::damaged(format!("events[{number}]"), what);
             for list in [event.applied, event.deleted] {
@@ -32,26 +32,25 @@ impl Owners {
                 for _ in 0..objects {
                     let object =
                         transcode::object(&mut list).map_err(|malformed| damaged(malformed.to_string()))?;
-                    let of_name = kinds.entry(object.key().namespaced_name()).or_default();
-                    if !of_name.contains(&object.key().gvk) {
-                        of_name.push(object.key().gvk.clone());
-                    }
+                    let key = object.key();
+                    kinds.entry(key.namespaced_name()).or_default().insert(key.gvk.clone());
                 }
             }
         }
-        for of_name in kinds.values_mut() {
-            of_name
-                .sort_by_key(|gvk| (!tracked.get(gvk).is_some_and(|tracked| tracked.pod_lives), gvk.clone()));
-        }
-        Ok(Self { kinds, notes: BTreeSet::new() })
+        let has_lives = |gvk: &Gvk| tracked.get(gvk).is_some_and(|tracked| tracked.pod_lives);
+        let sorted = kinds.into_iter().map(|(name, kinds)| {
+            let (first, rest): (Vec<Gvk>, Vec<Gvk>) = kinds.into_iter().partition(has_lives);
+            (name, first.into_iter().chain(rest).collect())
+        });
+        Ok(Self { kinds: sorted.collect() })
     }
 
     /// The key for a name, of the given kind or of the one that the file suggests.
-    pub(super) fn key(&mut self, gvk: Option<Gvk>, name: &str) -> Key {
+    pub(super) fn key(&self, gvk: Option<Gvk>, name: &str, notes: &mut Notes) -> Key {
         let gvk = gvk.unwrap_or_else(|| {
             let candidates = self.kinds.get(name).map_or(&[][..], Vec::as_slice);
             if candidates.len() != 1 {
-                self.notes.insert(match candidates.first() {
+                notes.add(match candidates.first() {
                     Some(first) => format!("`{name}` may be of several kinds; {first} was taken"),
                     None => format!("`{name}` is no object of the trace; its kind is not known"),
                 });
@@ -60,9 +59,5 @@ impl Owners {
         });
         let (namespace, name) = name.split_once('/').unwrap_or(("", name));
         Key { gvk, namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-
-    pub(super) fn into_notes(self) -> BTreeSet<String> {
-        self.notes
     }
 }

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use super::lives::{self, Lives};
 use super::msgpack::{Cursor, Token};
+use super::notes::Notes;
 use super::outline::{Event, Outline};
 use super::owners::Owners;
 use super::{config, index, transcode};
-use crate::{Error, Header, Key, Limits, Object, Record, Source};
+use crate::{Error, Header, Key, Limits, Object, Record, Source, json};
 
 /// A stream of records out of a file that is held in memory: SimKube puts pod lives and index behind the
 /// events, and the order of its parts is free, so nothing can be handed out before all of it was seen.
@@ -19,6 +20,8 @@ pub struct Reader {
     header: Header,
     version: u8,
     notes: Vec<String>,
+    /// Largest object, as JSON, that is handed out.
+    most: usize,
     lives: Lives,
     events: Events,
     /// Second at which the stream stands; it never goes back, although stamps may.
@@ -67,22 +70,16 @@ impl List {
 impl Reader {
     /// Reads MessagePack of version 1 or 2.
     pub fn from_msgpack(bytes: Vec<u8>, limits: Limits) -> Result<Self, Error> {
-        let outline = Outline::of(&bytes, limits)?;
-        let mut notes: Vec<String> = outline
-            .unknown
-            .iter()
-            .map(|key| format!("unknown key `{key}` at the top level was left out"))
-            .collect();
+        let mut notes = Notes::default();
+        let outline = Outline::of(&bytes, limits, &mut notes)?;
         let tracked = config::read(Cursor::at(&bytes, outline.config), &mut notes)?;
-        let mut owners = if outline.version == 1 {
-            Owners::by_name(&bytes, &outline, &tracked)?
-        } else {
-            Owners::default()
+        let owners = match outline.version {
+            1 => Owners::by_name(&bytes, &outline, &tracked)?,
+            _ => Owners::default(),
         };
-        let lives =
-            lives::read(Cursor::at(&bytes, outline.lives), outline.first_second(), &mut owners, limits)?;
-        let index = index::read(Cursor::at(&bytes, outline.index), outline.version, &mut owners, limits)?;
-        notes.extend(owners.into_notes());
+        let at = |position| Cursor::at(&bytes, position);
+        let lives = lives::read(at(outline.lives), outline.first_second(), &owners, &mut notes, limits)?;
+        let index = index::read(at(outline.index), outline.version, &owners, &mut notes, limits)?;
         let instant =
             |second| Timestamp::from_second(second).expect("the outline checked every event's time");
         let source = Source { format: Some(format!("simkube/{}", outline.version)), ..Source::default() };
@@ -91,7 +88,8 @@ impl Reader {
         Ok(Self {
             header,
             version: outline.version,
-            notes,
+            notes: notes.into_lines(),
+            most: limits.record_bytes,
             lives,
             events: Events { all: outline.events, begun: 0, current: None },
             latest: start.as_second(),
@@ -112,7 +110,11 @@ impl Reader {
             let what = what.split(" at line ").next().unwrap_or_default().to_owned();
             Error::damaged(place, what)
         })?;
-        Self::from_msgpack(bytes, limits)
+        let mut reader = Self::from_msgpack(bytes, limits)?;
+        if json::has_wide_integer(text.as_bytes()) {
+            reader.notes.push("integers beyond 64 bits were rounded".to_owned());
+        }
+        Ok(reader)
     }
 
     /// What the file says of itself, in our words.
@@ -128,11 +130,6 @@ impl Reader {
     /// What was understood differently from how it stands in the file, for people.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    /// Bytes of the file dealt with so far.
-    pub fn file_bytes(&self) -> u64 {
-        self.events.current.as_ref().map_or(0, |event| event.next) as u64
     }
 
     fn next_record(&mut self) -> Result<Option<Record>, Error> {
@@ -215,6 +212,10 @@ impl Reader {
             let place = format!("events[{number}].{}[{}]", event.list.name(), event.element);
             Error::damaged(place, malformed.to_string())
         })?;
+        if object.json().len() > self.most {
+            let place = format!("events[{number}].{}[{}]", event.list.name(), event.element);
+            return Err(Error::limit(place, format!("an object is larger than {} bytes", self.most)));
+        }
         let (begin, list, second) = (event.next, event.list, event.second);
         let is_new_batch = std::mem::take(&mut event.is_new_batch);
         event.next = cursor.position();

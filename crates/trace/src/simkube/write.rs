@@ -9,7 +9,7 @@ use super::losses::Losses;
 use super::msgpack::Cursor;
 use super::transcode::{self, push_array, push_map, push_signed, push_text, push_unsigned};
 use super::{config, hash, index};
-use crate::{Error, Gvk, Header, Key, Object, PodLife, Record, TemplateHash};
+use crate::{Error, Gvk, Header, Key, Object, PodLife, Record, TemplateHash, json};
 
 /// Collects a whole trace in memory: SimKube's lengths stand before what they count.
 pub struct Writer<W: Write> {
@@ -103,7 +103,7 @@ impl<W: Write> Writer<W> {
                 if !self.open.takes(second, *at, *stamp) {
                     self.next_event(second);
                 }
-                self.note_scope(object);
+                self.note_limits(object);
                 self.open.deleted_count += 1;
                 transcode::from_json(object.json(), &mut self.open.deleted)
                     .map_err(|error| self.unfit(&error))?;
@@ -120,6 +120,11 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Says how far the window reaches, where that is later than the header and the records say.
+    pub fn extend_to(&mut self, end: Timestamp) {
+        self.header.window.end = Some(self.header.window.end.map_or(end, |known| known.max(end)));
+    }
+
     fn unfit(&self, error: &serde_json::Error) -> Error {
         Error::Record { record: self.records, what: format!("MessagePack cannot hold it: {error}") }
     }
@@ -132,7 +137,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn apply(&mut self, object: &Object) -> Result<(), Error> {
-        self.note_scope(object);
+        self.note_limits(object);
         let start = self.open.applied.len();
         transcode::from_json(object.json(), &mut self.open.applied).map_err(|error| self.unfit(&error))?;
         self.open.applied_count += 1;
@@ -147,7 +152,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    fn note_scope(&mut self, object: &Object) {
+    fn note_limits(&mut self, object: &Object) {
+        self.losses.wide_numbers += u64::from(json::has_wide_integer(object.json().as_bytes()));
         let key = object.key();
         if key.namespace.is_empty() && !key.name.is_empty() {
             self.losses.cluster_scoped.insert(key.gvk.clone());
@@ -219,7 +225,7 @@ impl<W: Write> Writer<W> {
         push_text(&mut out, "version");
         push_unsigned(&mut out, 2);
         push_text(&mut out, "config");
-        self.losses.untracked = config::write(&mut out, &self.header.tracked);
+        (self.losses.untracked, self.losses.paths) = config::write(&mut out, &self.header.tracked);
         push_text(&mut out, "events");
         push_array(&mut out, self.event_count);
         self.output

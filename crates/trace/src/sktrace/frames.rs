@@ -9,7 +9,7 @@ use crate::limits::RATIO_FREE_BYTES;
 use crate::{Error, Limits, Place};
 
 /// Uncompressed bytes after which the writer closes a frame.
-const FRAME_BYTES: usize = 4 << 20;
+const FRAME_BYTES: usize = 1 << 20;
 
 /// Frames up to this size are decoded and their checksum compared before any record in them is believed.
 /// Larger ones, which other tools write, are believed as they stream.
@@ -70,6 +70,8 @@ pub(super) struct LineReader<R: BufRead> {
     buffer: Vec<u8>,
     position: usize,
     total: u64,
+    /// The file was cut off: to be told once the lines before the cut are out.
+    cut: bool,
 }
 
 enum Input<R: BufRead> {
@@ -99,7 +101,7 @@ impl<R: BufRead> LineReader<R> {
     }
 
     fn new(input: Input<R>, limits: Limits) -> Self {
-        Self { input, limits, buffer: Vec::new(), position: 0, total: 0 }
+        Self { input, limits, buffer: Vec::new(), position: 0, total: 0, cut: false }
     }
 
     pub(super) fn is_plain(&self) -> bool {
@@ -173,8 +175,21 @@ impl<R: BufRead> LineReader<R> {
     /// Decodes more of the file; false at its end.
     fn fill(&mut self, record: u64) -> Result<bool, Error> {
         let before = self.buffer.len();
+        if self.cut {
+            return Err(self.read_error(record, io::ErrorKind::UnexpectedEof.into(), before));
+        }
         let outcome = match &mut self.input {
-            Input::Plain { file, .. } => read_some(file, &mut self.buffer, 1 << 20),
+            // Whatever is there is handed on, so that a pipe shows what comes as it comes.
+            Input::Plain { file, .. } => file
+                .fill_buf()
+                .map(|bytes| {
+                    self.buffer.extend_from_slice(bytes);
+                    bytes.len()
+                })
+                .map(|read| {
+                    file.consume(read);
+                    read > 0
+                }),
             Input::Frames { frame, idle, number, offset } => loop {
                 if frame.is_none() {
                     let Some(file) = idle.as_mut() else { break Ok(false) };
@@ -204,15 +219,30 @@ impl<R: BufRead> LineReader<R> {
                 }
             },
         };
-        outcome.map_err(|error| self.read_error(record, error, before))?;
+        if let Err(error) = outcome {
+            self.keep_before_cut(&error, before);
+            if self.buffer.len() == before {
+                return Err(self.read_error(record, error, before));
+            }
+        }
         self.total += (self.buffer.len() - before) as u64;
         self.check_expansion(record)?;
         Ok(self.buffer.len() > before)
     }
 
+    /// What a damaged frame gave cannot be believed, because nothing tells which of its bytes are wrong. But a
+    /// file that merely ends too early falsifies nothing: its whole lines before the cut are good.
+    fn keep_before_cut(&mut self, error: &io::Error, before: usize) {
+        let whole = match memchr::memrchr(b'\n', &self.buffer[before..]) {
+            Some(end) if error.kind() == io::ErrorKind::UnexpectedEof => before + end + 1,
+            _ => before,
+        };
+        self.buffer.truncate(whole);
+        self.cut = whole > before;
+    }
+
     /// zstd reports damage as I/O errors without an operating-system code; those with one are real.
     fn read_error(&mut self, record: u64, error: io::Error, trusted: usize) -> Error {
-        // What a damaged frame gave before the damage showed cannot be believed.
         self.buffer.truncate(trusted);
         if error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted {
             return Error::read(error);

@@ -17,11 +17,16 @@ pub(super) enum Line {
     Closing(Closing),
 }
 
+/// Bytes that a record without an object may have.
+pub(super) const NOT_AN_OBJECT: usize = 1 << 20;
+
 /// Why a line was not understood.
 #[derive(Debug)]
 pub(super) enum LineError {
     /// The header is of another format version.
     Version(String),
+    /// A record without an object is longer than [`NOT_AN_OBJECT`].
+    TooLong,
     Other(String),
 }
 
@@ -135,7 +140,12 @@ fn push_tagged<T: Serialize>(out: &mut Vec<u8>, kind: &str, fields: &T) {
 
 /// Understands one line.
 pub(super) fn parse(line: &str) -> Result<Line, LineError> {
-    let record = match &*kind_of(line)? {
+    let kind = kind_of(line)?;
+    // Only objects are large. Everything else is parsed into trees, which take many times their text.
+    if line.len() > NOT_AN_OBJECT && !["initial", "applied", "deleted"].contains(&&*kind) {
+        return Err(LineError::TooLong);
+    }
+    let record = match &*kind {
         "initial" => {
             let fields: InitialLine = serde_json::from_str(line)?;
             Record::Initial { object: object(fields.object)? }

@@ -25,6 +25,11 @@ impl Order {
             return Ok(());
         }
         self.stream_has_begun = true;
+        if let Record::Gap(gap) = record
+            && gap.to < gap.from
+        {
+            return Err(format!("a gap ends before it begins, from {} to {}", gap.from, gap.to));
+        }
         if let Some(at) = record.at() {
             if at < self.latest {
                 return Err(format!("time runs backwards, from {} to {at}", self.latest));

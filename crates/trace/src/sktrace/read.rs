@@ -8,10 +8,11 @@ use super::line::{self, Line, LineError};
 use super::order::Order;
 use crate::{Closing, Error, Header, Limits, Record, json};
 
-/// A stream of records. Memory stays within one frame (4 MiB from our writer, 16 MiB at most before bytes are
+/// A stream of records. Memory stays within one frame (1 MiB from our writer, 16 MiB at most before bytes are
 /// handed on), the zstd window and one record, however long the trace is.
 ///
-/// After an error the stream is over; every record handed out before it is good.
+/// After an error the stream is over; every record handed out before it is good. (Frames over 16 MiB, which only
+/// other tools write, are the exception: their records are handed out before their checksum is reached.)
 pub struct Reader<R: BufRead> {
     lines: LineReader<R>,
     limits: Limits,
@@ -106,6 +107,9 @@ impl<R: BufRead> Reader<R> {
             let what = "the records are not those that the closing record was written for";
             return Err(Error::damaged(self.lines.place(number), what));
         }
+        if closing.end < self.counted.end {
+            return Err(Error::damaged(self.lines.place(number), "the window ends before its last record"));
+        }
         if self.lines.next_line(number)?.is_some() {
             return Err(Error::damaged(self.lines.place(number), "data after the closing record"));
         }
@@ -147,6 +151,10 @@ fn next<R: BufRead>(
         }
         let line = line::parse(text.trim_ascii_end()).map_err(|error| match error {
             LineError::Version(found) => Error::Version { found, readable: FORMAT },
+            LineError::TooLong => {
+                let most = line::NOT_AN_OBJECT;
+                Error::limit(place, format!("a record without an object is larger than {most} bytes"))
+            }
             LineError::Other(what) => Error::damaged(place, what),
         })?;
         if !matches!(line, Line::Closing(_)) {

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::frames::FrameWriter;
 use super::line;
 use super::order::Order;
-use crate::{Closing, Error, Header, Record};
+use crate::{Closing, Error, Header, Limits, Record};
 
 /// How the lines are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +65,19 @@ impl<W: Write> Writer<W> {
         self.closing.count(record);
         self.line.clear();
         line::push_record(&mut self.line, record);
+        // What no reader would take back is not written.
+        let most = Limits::default().record_bytes;
+        if self.line.len() > most {
+            let what = format!("it is larger than {most} bytes");
+            return Err(Error::Record { record: self.closing.records, what });
+        }
         self.hasher.update(&self.line);
         self.output.write(&self.line)
+    }
+
+    /// Says how far the window reaches, where that is later than the header and the records say.
+    pub fn extend_to(&mut self, end: jiff::Timestamp) {
+        self.closing.end = self.closing.end.max(end);
     }
 
     /// Hands on the lines so far; with frames, ends the current one.

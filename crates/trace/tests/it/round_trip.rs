@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::trace::{Format, Gap, Gvk, Header, Key, Object, PodLife, Record, TemplateHash, Tracked};
+use super::trace::{Limits, create, open};
 use super::{generated, read_all, small, written};
 use jiff::Timestamp;
 
@@ -106,6 +107,29 @@ fn a_packed_file_holds_exactly_the_plain_lines() {
     assert_eq!(parsed[0]["format"], "sktrace/1");
     assert_eq!(parsed.last().unwrap()["type"], "end");
     assert_eq!(parsed.last().unwrap()["records"], parsed.len() - 2);
+}
+
+#[test]
+fn an_end_that_only_the_closing_knows_survives_conversion() {
+    let header = Header::new(Timestamp::UNIX_EPOCH, None);
+    for format in [Format::Sktrace, Format::Lines, Format::Simkube] {
+        let mut file = Vec::new();
+        let mut writer = create(&mut file, format, &header).unwrap();
+        writer.write(&Record::Tick { at: at(5_000), stamp: None }).unwrap();
+        writer.extend_to(at(3_600_000));
+        writer.finish().unwrap();
+        let mut reader = open(&file[..], Limits::default()).unwrap();
+        assert!(reader.by_ref().all(|record| record.is_ok()));
+        assert_eq!(reader.closing().end, at(3_600_000), "{format:?}");
+    }
+}
+
+#[test]
+fn a_record_that_no_reader_would_take_is_not_written() {
+    let mut writer = create(Vec::new(), Format::Sktrace, &Header::new(Timestamp::UNIX_EPOCH, None)).unwrap();
+    let object = Object::parse(format!(r#"{{"a":"{}"}}"#, "x".repeat(17 << 20))).unwrap();
+    let error = writer.write(&Record::Initial { object }).unwrap_err();
+    assert_eq!(error.to_string(), "cannot write record 1: it is larger than 16777216 bytes");
 }
 
 #[test]

@@ -32,6 +32,8 @@ fn whatever_does_not_fit_is_said() {
     header.source.kubernetes = Some("v1.35.2".to_owned());
     header.redacted.push("env-values".to_owned());
     header.tracked.insert(Gvk::new("v1", "ConfigMap"), Tracked::default());
+    let own_path = Tracked { pod_templates: Some(vec!["/spec/other".to_owned()]), ..Tracked::default() };
+    header.tracked.insert(Gvk::new("apps/v1", "Deployment"), own_path);
     let mut life = PodLife::new(Key::new("v1", "Pod", "shop", "task"), TemplateHash::Simkube(1));
     life.node = Some("node-1".to_owned());
     life.started = Some(at(1_500));
@@ -40,7 +42,11 @@ fn whatever_does_not_fit_is_said() {
         Record::Applied { at: at(1_001), stamp: None, object: object("Pod", "shop", "task") },
         Record::Life(Box::new(life)),
         Record::Gap(Gap { from: at(2_000), to: at(3_000), why: "watch broke".to_owned(), kinds: Vec::new() }),
-        Record::Applied { at: at(4_000), stamp: None, object: Object::parse("{}").unwrap() },
+        Record::Applied {
+            at: at(4_000),
+            stamp: None,
+            object: Object::parse("{\"n\":123456789012345678901234567890}").unwrap(),
+        },
     ];
     let said = losses(&header, &records);
     assert_eq!(
@@ -49,6 +55,8 @@ fn whatever_does_not_fit_is_said() {
             "times cut to whole seconds: 2",
             "pod lives reduced to their start and end: 1",
             "gaps not written: 1",
+            "objects with integers beyond 64 bits, now rounded: 1",
+            "SimKube knows other template paths for: apps/v1.Deployment",
             "entries without a proper kind, left out of index and lives: 1",
             "SimKube tracks no kinds without pod templates: v1.ConfigMap",
             "SimKube's driver stops at cluster-scoped objects: v1.Namespace",

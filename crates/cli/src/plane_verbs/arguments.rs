@@ -12,22 +12,24 @@ use crate::arguments::OutputFormat;
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlaneVerb {
     /// Compile the control plane into the cache, or find it there.
-    #[command(
-        after_help = "Prints the directory of the binaries; with --with the path of each program.\n\n\
-        Example: skctl plane up --run \"$(skctl plane build --with ./cmd/my-scheduler) --verbose\""
-    )]
+    #[command(after_help = "Prints the directory of the binaries; with --with the path of each program.\n\n\
+        Example: skctl plane up --run \"$(skctl plane build --with ./cmd/my-scheduler) --verbose\"")]
     Build(Build),
     /// Start a control plane on this machine, in virtual time unless told otherwise.
-    #[command(after_help = "Ctrl-C stops it in order, a second Ctrl-C at once. With --detach, use `skctl plane down`.")]
+    #[command(
+        after_help = "Ctrl-C stops it in order, a second Ctrl-C at once. With --detach, use `skctl plane down`."
+    )]
     Up(Up),
     /// Stop a plane, whoever started it, and remove all of it.
     Down(Which),
     /// Show the time of a plane, its components, their memory and processor time.
     Status(Status),
     /// Run one command beside a plane: KUBECONFIG is set, our kubectl is in PATH.
-    #[command(after_help = "While the command runs, time passes no faster than in reality, so that it does not miss \
+    #[command(
+        after_help = "While the command runs, time passes no faster than in reality, so that it does not miss \
         an hour between two of its requests. A kubectl of ours shows ages by the plane's clock.\n\n\
-        Example: skctl plane exec -- kubectl get pods --watch")]
+        Example: skctl plane exec -- kubectl get pods --watch"
+    )]
     Exec(Exec),
     /// Print what the components logged.
     #[command(after_help = "Example: tail -F $(skctl plane logs kube-scheduler --path)")]
@@ -44,7 +46,13 @@ pub(crate) enum PlaneVerb {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Which {
     /// Name of the plane, for when you have more than one.
-    #[arg(long, value_name = "NAME", default_value = "default", env = "SIMKUBE_PLANE", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "default",
+        env = "SIMKUBE_PLANE",
+        hide_env_values = true
+    )]
     pub(crate) name: String,
 }
 

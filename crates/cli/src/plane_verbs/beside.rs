@@ -1,11 +1,15 @@
 //! `skctl plane exec|hold|release`: what another terminal does with a running plane.
 
 use std::os::unix::process::CommandExt;
+use std::time::Duration;
 
 use super::arguments::{Exec, Which};
 use super::clock;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+
+/// A clock answers in milliseconds, unless its process is stopped or starved.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Becomes the command, so that signals, the terminal and the exit code are its own.
 pub(super) fn exec(arguments: &Exec) -> Result<Outcome, Failure> {
@@ -25,8 +29,6 @@ pub(super) fn exec(arguments: &Exec) -> Result<Outcome, Failure> {
             // Never given back: the attendance belongs to this process, and ends with whatever it becomes.
             std::mem::forget(outside.attend()?);
         }
-        let error = command.exec();
-        return Err(not_run(program, error));
     }
     let error = command.exec();
     Err(not_run(program, error))
@@ -44,11 +46,17 @@ pub(super) fn hold(which: &Which, wanted: bool) -> Result<Outcome, Failure> {
         let message = format!("plane `{}` lives in real time, which cannot be held", which.name);
         return Err(Failure::new(Code::Usage, anyhow::Error::msg(message)));
     };
-    if wanted { outside.hold() } else { outside.release() }
-    let now = outside.now();
-    output::done(&match wanted {
-        true => format!("time stands in plane `{}`; `skctl plane release` lets it go on", which.name),
-        false => format!("time goes on in plane `{}`, from {now}", which.name),
-    });
+    let name = &which.name;
+    if wanted {
+        let Some(now) = outside.hold_now(PATIENCE) else {
+            let message = format!("plane `{name}` does not answer; time will stand when it does");
+            return Err(Failure::failed(message));
+        };
+        output::done(&format!("time stands at {now} in plane `{name}`; `skctl plane release` lets it go on"));
+    } else {
+        let now = outside.now();
+        outside.release();
+        output::done(&format!("time goes on in plane `{name}`, from {now}"));
+    }
     Ok(Outcome::Done)
 }

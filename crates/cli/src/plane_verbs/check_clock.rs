@@ -38,7 +38,8 @@ struct CheckAnswer {
 }
 
 pub(super) fn run(arguments: &CheckClock, mode: progress::Mode) -> Result<Outcome, Failure> {
-    let slack = Duration::try_from(arguments.slack).map_err(|_| Failure::usage("slack cannot be negative"))?;
+    let slack =
+        Duration::try_from(arguments.slack).map_err(|_| Failure::usage("slack cannot be negative"))?;
     let home = super::home()?;
     let source = home.cache.join("selftest");
     let unwritable = |error| {

@@ -36,7 +36,11 @@ impl FromStr for Slack {
         let duration: SignedDuration = text.parse().map_err(|error: jiff::Error| wrong(error))?;
         let duration = Duration::try_from(duration).map_err(|error: jiff::Error| wrong(error))?;
         // Beyond this, whole seconds (all that Kubernetes records) would be wrong.
-        if duration > Duration::from_secs(1) { Err("at most 1s".into()) } else { Ok(Self(Merge::Fixed(duration))) }
+        if duration > Duration::from_secs(1) {
+            Err("at most 1s".into())
+        } else {
+            Ok(Self(Merge::Fixed(duration)))
+        }
     }
 }
 
@@ -165,8 +169,14 @@ mod tests {
 
     #[test]
     fn slack_is_a_duration_or_adaptive() {
-        for (text, shown) in [("20ms", Some("20ms")), ("0.5ms", Some("0.5ms")), ("adaptive", Some("adaptive")),
-            ("-1ms", None), ("2s", None), ("soon", None)] {
+        for (text, shown) in [
+            ("20ms", Some("20ms")),
+            ("0.5ms", Some("0.5ms")),
+            ("adaptive", Some("adaptive")),
+            ("-1ms", None),
+            ("2s", None),
+            ("soon", None),
+        ] {
             assert_eq!(text.parse::<Slack>().ok().map(|slack| slack.to_string()).as_deref(), shown, "{text}");
         }
     }

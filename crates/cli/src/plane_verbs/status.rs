@@ -121,7 +121,8 @@ fn text(answer: &Answer) -> String {
         let _ = writeln!(text, "{title:<10} {value}");
         text
     });
-    let _ = writeln!(text, "\n{:<25} {:>8} {:>10} {:>10} {:>10}", "component", "pid", "memory", "cpu", "ready");
+    let _ =
+        writeln!(text, "\n{:<25} {:>8} {:>10} {:>10} {:>10}", "component", "pid", "memory", "cpu", "ready");
     for component in &plane.components {
         let pid = if component.alive { component.pid.to_string() } else { "ended".into() };
         let ready = component.ready_s.map_or("-".into(), |seconds| format!("{seconds:.2} s"));

@@ -120,7 +120,8 @@ fn detached(home: &Home, error: plane::Error) -> Failure {
     }
     let already = message.iter().any(|line| line.ends_with("is already running"));
     let code = if already { Code::Failed } else { Code::NotReady };
-    let text = if message.is_empty() { "the plane did not start in time".to_owned() } else { message.join("\n") };
+    let text =
+        if message.is_empty() { "the plane did not start in time".to_owned() } else { message.join("\n") };
     let failure = Failure::new(code, anyhow::Error::msg(text));
     match hint {
         Some(hint) => failure.hint(hint),
@@ -128,7 +129,12 @@ fn detached(home: &Home, error: plane::Error) -> Failure {
     }
 }
 
-fn stay(home: &Home, arguments: &Up, mut settings: Settings, binaries: &Binaries) -> Result<Outcome, Failure> {
+fn stay(
+    home: &Home,
+    arguments: &Up,
+    mut settings: Settings,
+    binaries: &Binaries,
+) -> Result<Outcome, Failure> {
     // On the main thread, before there is any other.
     let interrupt = Interrupt::listen()?;
     let trouble = |error| super::trouble(home, error);
@@ -194,7 +200,8 @@ fn end(
 }
 
 fn ready(name: &str, after_s: Option<f64>, parts: &[(String, f64)]) {
-    let parts: Vec<String> = parts.iter().map(|(component, after)| format!("{component} {after:.1}")).collect();
+    let parts: Vec<String> =
+        parts.iter().map(|(component, after)| format!("{component} {after:.1}")).collect();
     let after = after_s.unwrap_or_default();
     output::done(&format!("plane `{name}` is ready after {after:.1} s ({})", parts.join(", ")));
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use simkube_plane::build::{self, Binaries, BuildSettings};
+use simkube_plane::build::{self, Binaries, BuildSettings, OverlayInput};
 use simkube_plane::https::{Answer, Client};
 use simkube_plane::{Error, Home, Interrupt, Layout, Plane, Settings, StartEvent, manage, prepare};
 
@@ -24,9 +24,19 @@ impl Place {
         Self { home, dir }
     }
 
-    /// The user's binaries, built on the first use on this machine.
+    /// The user's binaries, built on the first use on this machine. With the clock in them, as skctl has them: one
+    /// build serves everything, and without its variable in the environment they live in real time.
     pub(crate) fn binaries(&self) -> Binaries {
-        let settings = BuildSettings { cache: self.home.cache.clone(), ..BuildSettings::default() };
+        let goarch = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+        let key = clock::overlay::key(goarch);
+        let dir = self.home.cache.join("overlay").join(&key);
+        let overlay = Some(OverlayInput { json: dir.join("overlay.json"), key });
+        let settings = BuildSettings { cache: self.home.cache.clone(), overlay, ..BuildSettings::default() };
+        if let Some(binaries) = build::cached(&settings).unwrap() {
+            return binaries;
+        }
+        let toolchain = build::toolchain(&settings, &mut |_| {}).unwrap();
+        clock::overlay::prepare(&toolchain.goroot, goarch, &dir).unwrap();
         build::build(&settings, &mut |_| {}).unwrap()
     }
 

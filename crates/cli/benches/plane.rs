@@ -1,7 +1,7 @@
 //! What a plane costs and how fast its time passes: start, memory, idle speed with 20 nodes, an hour and more of a
 //! CronJob, each beside the real time it took.
 //!
-//! `make bench` runs it; docs/benchmarks.md holds the figures. The first run builds the plane.
+//! `make bench` runs it; docs/plane.md holds the figures. The first run builds the plane.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark measures and prints")]
 
 use std::fmt::Write as _;

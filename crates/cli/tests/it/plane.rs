@@ -216,6 +216,41 @@ fn a_component_that_dies_ends_the_plane_and_is_named() {
 }
 
 #[test]
+fn a_program_of_the_users_lives_on_the_same_clock() {
+    let program = r#"package main
+
+import (
+	"fmt"
+	"time"
+)
+
+func main() {
+	begin := time.Now()
+	time.Sleep(20 * time.Minute)
+	fmt.Println(time.Since(begin).Seconds(), begin.Year())
+	time.Sleep(1 << 62)
+}
+"#;
+    let source = Sandbox::new();
+    source.prepare("mkdir mine");
+    source.write("mine/go.mod", "module example.org/mine\n\ngo 1.21\n");
+    source.write("mine/main.go", program);
+    let directory = source.path().join("mine");
+    let build = format!("$(skctl plane build --with {})", directory.display());
+    let story =
+        Story::begin(&format!("--start 2031-01-01T00:00:00Z --busy-rate 1/1000 --run \"{build} --loud\""));
+    let said = eventually("twenty minutes", || {
+        let text = story.ok("skctl plane logs run-1-mine");
+        text.ends_with('\n').then_some(text)
+    });
+    let (slept, year) = said.trim().split_once(' ').unwrap();
+    let slept: f64 = slept.parse().unwrap();
+    assert!((1200.0..1200.2).contains(&slept), "{slept} s");
+    assert_eq!(year, "2031");
+    story.end();
+}
+
+#[test]
 fn virtual_time_works_on_this_machine() {
     let sandbox = Sandbox::new();
     let output = sandbox.run("skctl plane check-clock -o json");

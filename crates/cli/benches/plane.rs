@@ -1,19 +1,23 @@
 //! What a plane costs and how fast its time passes: start, memory, idle speed with 20 nodes, an hour and more of a
-//! CronJob, each beside the real time it took.
+//! CronJob, each beside the real time it took; and the same CronJob in real time.
 //!
 //! `make bench` runs it; docs/plane.md holds the figures. The first run builds the plane.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark measures and prints")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 const NAME: &str = "benchmark";
 /// Real time for each measure of speed.
 const WINDOW: Duration = Duration::from_secs(15);
+/// In seconds.
+const HOUR: f64 = 3600.0;
 /// What a start leaves to do is not idleness.
 const SETTLE: f64 = 120.0;
 
@@ -50,11 +54,9 @@ fn main() {
 /// One CronJob a minute with pods of 30 s, for three hours of virtual time.
 fn cronjob() {
     let plane = Up::start(&["--start", "2025-03-29T22:20:23Z"]);
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/cronjob.yaml");
-    let example = std::fs::read_to_string(example).expect("the example is there");
-    plane.apply(&example.replace("HistoryLimit: 100", "HistoryLimit: 1000"));
+    plane.apply(&example());
     let (from, begin) = (plane.simulated(), Instant::now());
-    plane.wait_until(from + 3.0 * 3600.0);
+    plane.wait_until(from + 3.0 * HOUR);
     let (simulated, real) = (plane.simulated() - from, begin.elapsed().as_secs_f64());
     let jobs: Value = serde_json::from_str(&plane.kubectl(&["get", "jobs", "-o", "json"])).expect("JSON");
     let late = list(&jobs["items"])
@@ -67,6 +69,36 @@ fn cronjob() {
         "{count} Jobs, {late} of them not in their second; {simulated:.0} s in {real:.1} s: {:.0} times real time",
         simulated / real
     );
+    let lives = plane.lives();
+    drop(plane);
+
+    let wall = Up::start(&["--clock", "wall"]);
+    wall.apply(&example());
+    let begin = Instant::now();
+    while wall.lives().len() < 3 {
+        assert!(begin.elapsed().as_secs() < 600, "three Jobs take less than five minutes");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    println!(
+        "\nSeconds from a Job's minute to its creation, its pod's start, run, end, and its completion:\n"
+    );
+    println!("* in virtual time, how often: {:?}", counted(&lives));
+    println!("* in real time, how often: {:?}", counted(&wall.lives()));
+}
+
+/// Each life and how often it occurs.
+fn counted(lives: &[Vec<i64>]) -> BTreeMap<&Vec<i64>, usize> {
+    lives.iter().fold(BTreeMap::new(), |mut counts, life| {
+        *counts.entry(life).or_default() += 1;
+        counts
+    })
+}
+
+/// The documented example, which keeps more Jobs.
+fn example() -> String {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/cronjob.yaml");
+    let example = std::fs::read_to_string(example).expect("the example is there");
+    example.replace("HistoryLimit: 100", "HistoryLimit: 1000")
 }
 
 fn nodes(count: usize) -> String {
@@ -106,6 +138,32 @@ impl Up {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), yaml).expect("it is written");
         self.kubectl(&["apply", "-f", file.path().to_str().expect("a plain path")]);
+    }
+
+    /// What became of each completed Job, in seconds after its minute.
+    fn lives(&self) -> Vec<Vec<i64>> {
+        let list_of = |kind| -> Value {
+            serde_json::from_str(&self.kubectl(&["get", kind, "-o", "json"])).expect("JSON")
+        };
+        let (jobs, pods) = (list_of("jobs"), list_of("pods"));
+        let life = |job: &Value| {
+            let name = text(&job["metadata"]["name"]);
+            let minute: i64 = name.rsplit_once('-')?.1.parse().ok()?;
+            let of_job = |pod: &&Value| text(&pod["metadata"]["labels"]["job-name"]) == name;
+            let pod = list(&pods["items"]).iter().find(of_job)?;
+            let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+            let times = [
+                &job["metadata"]["creationTimestamp"],
+                &pod["status"]["startTime"],
+                &ended["startedAt"],
+                &ended["finishedAt"],
+                &job["status"]["completionTime"],
+            ];
+            let second =
+                |value: &Value| Some(text(value).parse::<Timestamp>().ok()?.as_second() - minute * 60);
+            times.into_iter().map(second).collect::<Option<Vec<i64>>>()
+        };
+        list(&jobs["items"]).iter().filter_map(life).collect()
     }
 
     fn wait_until(&self, simulated: f64) {

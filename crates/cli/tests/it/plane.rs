@@ -18,11 +18,15 @@ struct Story {
 
 impl Story {
     fn begin(up: &str) -> Self {
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let story = Self { sandbox: Sandbox::new(), _turn: turn };
+        let story = Self::turn();
         story.ok(&format!("skctl plane up --detach {up}"));
         story
+    }
+
+    fn turn() -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { sandbox: Sandbox::new(), _turn: turn }
     }
 
     /// What a command prints, which must succeed.
@@ -213,6 +217,24 @@ fn a_component_that_dies_ends_the_plane_and_is_named() {
     eventually("the end of the components", || story.processes().is_empty().then_some(()));
     story.ok("skctl plane down --name fragile");
     story.nothing_is_left();
+}
+
+#[test]
+fn ctrl_c_stops_a_plane_in_the_foreground_and_twice_at_once() {
+    let story = Story::turn();
+    for signals in [1, 2] {
+        let mut child = story.sandbox.command("exec skctl plane up --keep-logs kept").spawn().unwrap();
+        let ready =
+            || story.run("skctl plane status | head -n 1").stdout.starts_with(b"plane      default, ready");
+        eventually("ready", || ready().then_some(()));
+        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        for _ in 0..signals {
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        story.nothing_is_left();
+    }
+    assert!(story.sandbox.path().join("kept/kube-apiserver.log").is_file());
 }
 
 #[test]

@@ -34,7 +34,7 @@ doc: ## the code's own documentation, without a broken link
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 bench: skctl ## measure, beside a floor in the same run (figures: docs/benchmarks.md)
-	cargo bench --locked --package simkube-cli --bench traces
+	cargo bench --locked --package simkube-cli --bench traces --bench plane
 
 fuzz: $(CARGO_FUZZ) skctl ## run every fuzz target for FUZZ_SECONDS (60)
 	scripts/fuzz $(CARGO_FUZZ) $(SKCTL) $(FUZZ_SECONDS)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::plane_verbs::arguments::PlaneVerb;
 use crate::progress;
 
 /// Record what happened in a Kubernetes cluster, replay it, and get the answer.
@@ -24,6 +25,10 @@ pub(crate) enum Verb {
     /// Look into traces, convert, compare and make them.
     #[command(subcommand)]
     Trace(TraceVerb),
+
+    /// Run a real control plane on this machine, on a clock that jumps when nothing happens.
+    #[command(subcommand)]
+    Plane(PlaneVerb),
 
     /// Print a completion script for your shell.
     #[command(

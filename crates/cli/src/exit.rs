@@ -12,6 +12,8 @@ pub(crate) enum Code {
     Usage = 2,
     /// There is nothing to work on.
     Nothing = 3,
+    /// This machine lacks something, or what should run does not.
+    NotReady = 12,
     /// The user stopped it.
     Interrupted = 130,
 }

@@ -4,11 +4,13 @@
 use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::own::OWN_SLOT;
 use crate::page::{Page, SLOT_COUNT};
+use crate::raw;
 
 /// A clock seen from outside.
 pub struct Outside {
@@ -39,6 +41,25 @@ impl Outside {
     /// Let time stand from now on, until [`Outside::release`], also after this process has ended.
     pub fn hold(&self) {
         self.page.wish_hold(true);
+    }
+
+    /// The same, and wait until it stands, at most `patience` of real time: from then on nobody sees a later time than
+    /// the one returned. `None` means that whoever runs the clock does not answer.
+    pub fn hold_now(&self, patience: Duration) -> Option<Timestamp> {
+        self.hold();
+        let patience = i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
+        let deadline = raw::monotonic().saturating_add(patience);
+        loop {
+            let mapping = self.page.mapping();
+            // Only a hold leaves no room at all; a lease that has run out began with some.
+            if mapping.limit <= mapping.virt_base {
+                return Some(self.now());
+            }
+            if raw::monotonic() > deadline {
+                return None;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Let time go on.

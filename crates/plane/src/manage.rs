@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::home::Home;
+use crate::layout::Layout;
 use crate::leftovers;
 use crate::lock::Lock;
 use crate::patience::{Deadline, until, wall_clock};
@@ -136,6 +137,15 @@ pub fn status(home: &Home, name: &str) -> Result<Status, Error> {
         ready_s: state.ready_s,
         ports: state.ports,
     })
+}
+
+/// Where the plane `name` lies, if it runs: its supervisor lives.
+pub fn running(home: &Home, name: &str) -> Result<Layout, Error> {
+    let state = read(home, name)?;
+    if state.boot == state::boot() && state.supervisor.alive() {
+        return Ok(layout(home, name));
+    }
+    Err(Error::NotRunning { name: name.into() })
 }
 
 /// The logs of the plane `name`, by component. Those of a plane that failed are kept until its next start.

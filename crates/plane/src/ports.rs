@@ -32,7 +32,7 @@ pub struct Ports {
 
 impl Ports {
     /// Six ports that are free now. `seed` spreads planes that start at the same time over the range.
-    pub(crate) fn choose(seed: u32) -> io::Result<Self> {
+    pub fn choose(seed: u32) -> io::Result<Self> {
         let count = u32::from(RANGE.end - RANGE.start);
         let candidates = (0..count).map(|offset| {
             let step = (u64::from(seed) + u64::from(offset)) % u64::from(count);

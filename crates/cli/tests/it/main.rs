@@ -4,6 +4,8 @@
 mod documentation;
 mod faults;
 mod generated;
+mod plane;
+mod plane_trouble;
 mod reference;
 mod sandbox;
 mod tidy;

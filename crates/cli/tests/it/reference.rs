@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::sandbox::{Sandbox, repository};
 
 /// Every command line that has a help text, in the order of the page.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 19] = [
     "",
     "trace",
     "trace info",
@@ -13,6 +13,16 @@ const COMMANDS: [&str; 9] = [
     "trace convert",
     "trace diff",
     "trace generate",
+    "plane",
+    "plane build",
+    "plane up",
+    "plane down",
+    "plane status",
+    "plane exec",
+    "plane logs",
+    "plane hold",
+    "plane release",
+    "plane check-clock",
     "completions",
     "version",
 ];
@@ -21,7 +31,8 @@ const TOP: &str = "# skctl\n\n<!-- Made by `make generate` from the help texts. 
 stdout is data, stderr is talk. Commands that print a summary take `-o json`; times there are RFC 3339, durations\n\
 are seconds as numbers and their keys end in `_s`.\n\n\
 | exit code | meaning |\n| --- | --- |\n| 0 | ok |\n| 1 | failed; for `trace diff`: different |\n| 2 | the command line \
-makes no sense; for `trace diff`: failed |\n| 3 | nothing to do: an empty file, a trace without events |\n| 130 | \
+makes no sense; for `trace diff`: failed |\n| 3 | nothing to do: an empty file, a trace without events, no plane to stop |\n| 12 | the environment \
+is not ready: no Go, no network, no disk, no running plane, a component that ended |\n| 130 | \
 interrupted |\n";
 
 #[test]

@@ -4,6 +4,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// What every sandbox has of the repository.
+const SHARED: [&str; 2] = ["docs", "examples"];
+
 pub(crate) struct Sandbox {
     directory: tempfile::TempDir,
 }
@@ -11,12 +14,19 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(repository().join("examples"), directory.path().join("examples")).unwrap();
+        for shared in SHARED {
+            std::os::unix::fs::symlink(repository().join(shared), directory.path().join(shared)).unwrap();
+        }
         Self { directory }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Where planes of this sandbox live; the binaries come from the user's cache.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path().join("state")
     }
 
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
@@ -27,11 +37,11 @@ impl Sandbox {
         std::fs::read(self.path().join(name)).unwrap()
     }
 
-    /// Names in the directory, without the examples.
+    /// Names in the directory, without what is shared.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.filter(|name| name != "examples").collect();
+        let mut names: Vec<String> = names.filter(|name| !SHARED.contains(&name.as_str())).collect();
         names.sort();
         names
     }
@@ -42,7 +52,7 @@ impl Sandbox {
         let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
         let mut command = Command::new("bash");
         command.args(["-c", script]).current_dir(self.path()).env("PATH", path).env("NO_COLOR", "1");
-        command.env_remove("COLUMNS");
+        command.env_remove("COLUMNS").env_remove("SIMKUBE_PLANE").env("XDG_STATE_HOME", self.state());
         command
     }
 
@@ -68,6 +78,16 @@ impl Sandbox {
     pub(crate) fn prepare(&self, script: &str) {
         let output = self.run(script);
         assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Planes of a test that failed in the middle must not outlive it.
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let planes = std::fs::read_dir(self.state().join("simkube/planes")).into_iter().flatten().flatten();
+        for entry in planes.filter(|entry| entry.path().is_dir()) {
+            self.run(&format!("skctl plane down --name {}", entry.file_name().display()));
+        }
     }
 }
 

@@ -18,6 +18,11 @@ impl Binaries {
         Self { dir }
     }
 
+    /// The binaries that a build with these settings makes, whether they exist or not: only their paths can be used.
+    pub fn expected(settings: &super::BuildSettings) -> Self {
+        Self { dir: settings.directory().join("bin") }
+    }
+
     /// Binaries that someone else made (`--plane-bin DIR`): all there and executable, otherwise taken as they are.
     /// `kubectl` may be missing; the machine's own is used then.
     pub fn given(dir: &Path) -> Result<Self, Error> {

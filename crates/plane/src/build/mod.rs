@@ -16,7 +16,7 @@ pub use binaries::Binaries;
 pub use failure::Error;
 pub use go::Toolchain;
 pub use progress::Progress;
-pub use with::{OtherProgram, build_other};
+pub use with::{OtherProgram, ParseError, build_other};
 
 use crate::lock::Lock;
 use crate::patience::Stopwatch;

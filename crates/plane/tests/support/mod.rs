@@ -11,9 +11,6 @@ use simkube_plane::build::{self, Binaries, BuildSettings, OverlayInput};
 use simkube_plane::https::{Answer, Client};
 use simkube_plane::{Error, Home, Interrupt, Layout, Plane, Settings, StartEvent, manage, prepare};
 
-/// Go's name of this architecture.
-const GOARCH: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
-
 /// Planes in a temporary directory, binaries from the user's cache.
 pub(crate) struct Place {
     pub(crate) home: Home,
@@ -27,19 +24,19 @@ impl Place {
         Self { home, dir }
     }
 
-    /// The binaries that `skctl` uses, built on the first use on this machine. They have the clock in them and run
-    /// on wall time here, as every program does that is not told of a page: one build serves all tests.
+    /// The user's binaries, built on the first use on this machine. With the clock in them, as skctl has them: one
+    /// build serves everything, and without its variable in the environment they live in real time.
     pub(crate) fn binaries(&self) -> Binaries {
-        let overlay = OverlayInput { json: "overlay.json".into(), key: clock::overlay::key(GOARCH) };
-        let cache = self.home.cache.clone();
-        let mut settings = BuildSettings { cache, overlay: Some(overlay), ..BuildSettings::default() };
+        let goarch = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+        let key = clock::overlay::key(goarch);
+        let dir = self.home.cache.join("overlay").join(&key);
+        let overlay = Some(OverlayInput { json: dir.join("overlay.json"), key });
+        let settings = BuildSettings { cache: self.home.cache.clone(), overlay, ..BuildSettings::default() };
         if let Some(binaries) = build::cached(&settings).unwrap() {
             return binaries;
         }
         let toolchain = build::toolchain(&settings, &mut |_| {}).unwrap();
-        let written = tempfile::tempdir().unwrap();
-        let overlay = clock::overlay::prepare(&toolchain.goroot, GOARCH, written.path()).unwrap();
-        settings.overlay = Some(OverlayInput { json: overlay.path, key: overlay.key });
+        clock::overlay::prepare(&toolchain.goroot, goarch, &dir).unwrap();
         build::build(&settings, &mut |_| {}).unwrap()
     }
 

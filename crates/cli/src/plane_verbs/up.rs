@@ -58,7 +58,12 @@ fn settings(arguments: &Up) -> Result<Settings, Failure> {
     settings.gomaxprocs = arguments.tuning.gomaxprocs.or(alone);
     for line in &arguments.run {
         let words = shlex::split(line).filter(|words| !words.is_empty());
-        let words = words.ok_or_else(|| Failure::usage(format!("cannot make sense of --run {line:?}")))?;
+        let mut words =
+            words.ok_or_else(|| Failure::usage(format!("cannot make sense of --run {line:?}")))?;
+        // It is started in the plane's directory, and `./it` was meant from here.
+        if let Some(program) = words.first_mut().filter(|program| program.contains('/')) {
+            *program = std::path::absolute(&*program)?.display().to_string();
+        }
         settings.run.push(words);
     }
     for text in &arguments.arg {

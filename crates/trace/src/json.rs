@@ -109,9 +109,10 @@ pub(crate) fn compact(text: &str) -> String {
 /// Appends `text` as a JSON string.
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     // No early exit: nearly every string is plain, and then the compiler looks at many bytes at once.
-    let is_special =
-        text.bytes().fold(false, |special, byte| special | (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
-    if !is_special {
+    let special = text.bytes().fold(0, |special, byte| {
+        special | u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\')
+    });
+    if special == 0 {
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');

@@ -12,7 +12,7 @@ use super::{build, clock as plane_clock};
 use crate::exit::{Code, Failure, Outcome};
 use crate::{output, progress};
 
-/// Less work for the garbage collector than Go's 100 and less memory than the probe's 400; docs/plane.md has the figures.
+/// Less work for the garbage collector than Go's 100, less memory than 400; docs/plane.md has the figures.
 pub(super) const GOGC: u32 = 200;
 /// How long nodes' leases last, as the kubelet's do.
 const LEASE_SECONDS: u32 = 40;
@@ -53,7 +53,7 @@ fn settings(arguments: &Up) -> Result<Settings, Failure> {
         settings.nodes = NodeLifecycle::Leases { seconds: LEASE_SECONDS };
     }
     settings.gogc = Some(arguments.tuning.gogc).filter(|gogc| *gogc > 0);
-    // One thread to fall idle instead of many: it takes a third of the time to notice that nothing is left to do.
+    // One thread to fall idle instead of many; docs/plane.md has the figures.
     let alone = (arguments.time.clock == ClockKind::Virtual).then_some(1);
     settings.gomaxprocs = arguments.tuning.gomaxprocs.or(alone);
     for line in &arguments.run {
